@@ -1,0 +1,106 @@
+"""The command `labkit`: lab, doctor, record. Rich and Typer are imported here and nowhere else."""
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from labkit import workcopy
+from labkit.errors import LabError
+
+app = typer.Typer(help="The CUDA Graphs lab kit.", no_args_is_help=True, add_completion=False,
+                  pretty_exceptions_enable=False)
+_out = Console(highlight=False, soft_wrap=True)
+_SAID = {
+    "new": "new in work/",
+    "replaced": "updated (you had not changed it)",
+    "beside": "you changed it; the newer version is beside it, as {new}",
+    "waiting": "there is a newer version, but {new} holds changes of yours: rename it and start again",
+    "failed": "left alone: {why}",
+}
+
+
+@contextlib.contextmanager
+def _explained():
+    """A LabError ends the command with its text; nobody at a terminal needs the traceback."""
+    try:
+        yield
+    except LabError as no:
+        typer.echo(str(no), err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+             add_help_option=False)
+def lab(context: typer.Context):
+    """Open JupyterLab on work/, your own copy of the notebooks. Options go to JupyterLab (--no-browser, --port)."""
+    with _explained():
+        root = workcopy.clone()
+        first_time = not (root / "work" / workcopy.MANIFEST).exists()
+        _tell(workcopy.refresh(root), first_time)
+        command = jupyter(root / "work", context.args, first_time)
+        become(command)
+
+
+def become(command):
+    """Hand this process, and with it Ctrl+C, over to `command`."""
+    sys.stdout.flush()
+    if os.name != "nt":
+        os.execv(command[0], command)
+    child = subprocess.Popen(command)  # Windows' exec would give the terminal back while JupyterLab still writes to it
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):     # JupyterLab gets it too, and ends by itself
+            raise typer.Exit(child.wait())
+
+
+def jupyter(work, given, first_time=False):
+    """The command line that serves `work`: this Python, this machine only, Jupyter's own token. Raises LabError."""
+    if not importlib.util.find_spec("jupyterlab"):
+        raise LabError("labkit lab starts JupyterLab.", "It is not installed for this Python, " + sys.executable + ".",
+                       "Run `make lab`, or `pip install -e .[lab] -c constraints.txt` in the clone.")
+    lessons = sorted((work / "notebooks").glob("*.ipynb"))
+    page = f"/lab/tree/notebooks/{lessons[0].name}" if first_time and lessons else "/lab"
+    as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []   # containers
+    return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={work}", "--ServerApp.ip=localhost",
+            f"--LabApp.default_url={page}", *as_root, *given]
+
+
+def _tell(notes, first_time):
+    """Say what happened to work/; the first time one line is enough."""
+    if first_time and all(note.did == "new" for note in notes):
+        _out.print(f"Your copies of {len(notes)} files are in work/; git does not look there.", markup=False)
+        return
+    for note in notes:
+        new = Path(workcopy.beside(note.name)).name
+        _out.print(f"{note.name}: {_SAID[note.did].format(new=new, why=note.why)}", markup=False)
+
+
+@app.command()
+def doctor():
+    """What this machine has, which lessons it can run for real, and what to do about each lack."""
+    from labkit import doctor as looks
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for row in looks.checks():
+        style = {looks.OK: "green", looks.LACK: "bold red"}.get(row.state, "dim")
+        found = Text(row.found) + Text(f"\n-> {row.todo}" if row.todo else "", style="yellow")
+        table.add_row(Text(row.state if row.state != looks.NOTE else "", style=style), Text(row.what), found)
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def record(out: Path = typer.Argument(..., help="The folder that takes the recordings."),
+           only: str = typer.Option("", help="Part of a notebook's name, to record that one alone.")):
+    """On a GPU: run the notebooks and keep what they answered."""
+    with _explained():
+        from labkit import record as recorder
+        recorder.main(out, only or None)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,99 @@
+"""Run every lesson on this GPU and keep what it showed: the recordings the kit ships.
+
+Each notebook runs top to bottom in a fresh kernel of this Python, with LABKIT_RECORD set, so that
+`measure` and `timeline` leave their figures in the same folder. `tools/build_notebooks.py --from`
+takes the folder in. Needs nbclient, nbformat and ipykernel; JupyterLab may be missing.
+"""
+
+import datetime
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from labkit import cells, recordings
+from labkit.backend import backend
+from labkit.errors import LabError
+
+CELL_TIMEOUT = 120  # seconds
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+
+
+def _client(notebook, folder):
+    """An nbclient for `notebook` whose kernel is this Python, whatever kernels are installed."""
+    from ipykernel.kernelspec import RESOURCES, get_kernel_dict
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+
+    class ThisPython(AsyncKernelManager):
+        kernel_spec = KernelSpec(resource_dir=RESOURCES, **get_kernel_dict())
+
+    return NotebookClient(notebook, kernel_manager_class=ThisPython, timeout=CELL_TIMEOUT, record_timing=False,
+                          resources={"metadata": {"path": folder}})
+
+
+def run(notebook, out=None):
+    """Run `notebook` in place; with `out`, its measurements are recorded into that folder.
+
+    Raises nbclient's CellExecutionError where a cell raises, CellTimeoutError after 120 s.
+    """
+    env = dict(os.environ)
+    env.pop("LABKIT_RECORD", None)
+    if out is not None:
+        env["LABKIT_RECORD"] = str(Path(out).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        _client(notebook, folder).execute(env=env, stderr=subprocess.DEVNULL)  # only the kernel's own log goes there
+    return notebook
+
+
+def stamp(notebook, where):
+    """Mark every code cell of a notebook that has just run: its digest, and where it ran."""
+    for cell, digest in zip(cells.code_cells(notebook), cells.digests(notebook)):
+        cell["outputs"] = cells.settle(cell["outputs"])
+        cell["metadata"]["labkit"] = {"digest": digest, "recorded": where}
+    return notebook
+
+
+def here():
+    """GPU, driver, CUDA and day in one line, as recorded cells carry it."""
+    if backend.name != "gpu":
+        return f"the simulator · no driver · no CUDA · {datetime.date.today().isoformat()}"
+    return str(recordings.here("recorded"))
+
+
+def main(out, only=None, allow_sim=False):
+    """Record the lessons into the folder `out`; `only`: part of a name, to record those alone.
+
+    Returns the paths written. Raises LabError on the simulator, which has nothing to record
+    (`allow_sim` is for the kit's own tests), and when a lesson failed, after the others ran.
+    """
+    if backend.name != "gpu" and not allow_sim:
+        raise LabError("You asked to record on the simulator.",
+                       "A recording is what a GPU answered; the simulator only repeats recordings.",
+                       f"Run it on a machine with a GPU. Here: {backend.reason}.")
+    import nbformat
+    names = [p for p in sorted(NOTEBOOKS.glob("*.ipynb")) if (only or "") in p.name]
+    if not names:
+        raise LabError(f"No notebook in {NOTEBOOKS} has {only or 'a name'!r} in its name.",
+                       "There is nothing to record.", "Run tools/build_notebooks.py, or leave the name out.")
+    folder = Path(out) / "notebooks"
+    folder.mkdir(parents=True, exist_ok=True)
+    written, failed = [], []
+    for path in names:
+        started = time.perf_counter()
+        try:
+            notebook = run(nbformat.read(str(path), as_version=4), out)
+        except Exception as error:  # the other lessons still record; what failed is raised below
+            failed.append(f"{path.name}: {str(error).strip().splitlines()[-1]}")
+            print(f"{path.name}: FAILED\n{error}")
+            continue
+        written.append(folder / path.name)
+        text = nbformat.writes(stamp(notebook, here()), version=4)
+        written[-1].write_text(text + "\n", encoding="utf-8", newline="\n")
+        print(f"{path.name}: {time.perf_counter() - started:.1f} s")
+    if failed:
+        raise LabError("A lesson did not run to its end:\n    " + "\n    ".join(failed),
+                       "Its outputs are not recorded; the other lessons' are.", "See the traceback above.")
+    return written

@@ -1,0 +1,43 @@
+"""Back to a usable notebook after a failed or interrupted capture."""
+import sys
+
+from labkit.backend import cudart
+from labkit.errors import Undefined, ok
+
+
+def _streams_in(names):
+    """Streams among a namespace's values, also inside its lists, tuples and dicts."""
+    for value in list(names.values()):
+        group = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+        yield from (item for item in group if isinstance(item, cudart.cudaStream_t) and int(item))
+
+
+def recover(*streams):
+    """End every capture left open on `streams`, and restore this thread's capture mode to Global.
+
+    Without arguments: on all streams that the calling cell or function has in its variables.
+    Returns how many captures it ended, and says so. Never raises for a stream that is fine. A variable
+    that still holds a destroyed stream should be deleted first: CUDA may crash when asked about it.
+    Stands for: cudaStreamEndCapture, cudaThreadExchangeStreamCaptureMode.
+    """
+    if not streams:
+        frame = sys._getframe(1)
+        found = [*_streams_in(frame.f_globals), *_streams_in(frame.f_locals)]
+        streams = list({int(s): s for s in found}.values())
+    ended = 0
+    for stream in streams:
+        try:
+            code, status = cudart.cudaStreamIsCapturing(stream)
+        except Undefined:                                 # the simulator's word for a destroyed stream
+            continue
+        if int(code) or not int(status):
+            continue
+        code, graph = cudart.cudaStreamEndCapture(stream)
+        if not int(code):
+            ok(cudart.cudaGraphDestroy(graph))
+        ended += 1
+    mode = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
+    ok(cudart.cudaThreadExchangeStreamCaptureMode(mode))
+    cudart.cudaGetLastError()
+    print(f"recover: {ended} capture{'s' * (ended != 1)} ended, {len(streams)} stream{'s' * (len(streams) != 1)} free again.")
+    return ended

@@ -1,0 +1,134 @@
+"""Queued work: nothing runs when it is queued; waiting runs it and what it depends on, no more.
+
+An `Op` is one piece of work with the ops that must finish before it. Numbers grow in the order of
+queueing and an op depends on smaller numbers only, so "sorted by number" is an order in which the
+work may run. It runs on worker threads, never on the waiting one: an interrupt stops the waiting
+and leaves the work, as on a GPU, and a host function may wait for the thread that waits for it.
+"""
+import itertools
+import os
+import queue
+import threading
+
+from .world import world
+
+PENDING, RUNNING, DONE = range(3)
+_changed = threading.Condition()
+_numbers = itertools.count()
+_working = threading.local()
+
+
+class Op:
+    """Work in a queue. run: a callable, or None for a mere point in the order. host: it, or
+    unfinished work before it, is a host function."""
+    __slots__ = ("run", "after", "state", "number", "host")
+
+    def __init__(self, run, after=(), host=False):
+        self.run, self.state, self.number = run, PENDING, next(_numbers)
+        self.after = tuple([op for op in after if op is not None and op.state != DONE])
+        self.host = host or any(op.host for op in self.after)
+        if run is None and not self.after:
+            self.state = DONE
+
+
+def unfinished(ops):
+    """The ops and all they wait for, in an order in which they may run."""
+    seen, stack = set(), [op for op in ops if op is not None]
+    while stack:
+        op = stack.pop()
+        if op.state != DONE and op not in seen:
+            seen.add(op)
+            stack.extend(op.after)
+    return sorted(seen, key=lambda op: op.number)
+
+
+def _drain(ops, faults):
+    """Run ops in order; what they raise is heard at the next wait, as an asynchronous error is."""
+    for op in unfinished(ops):
+        with _changed:
+            while op.state == RUNNING:          # another worker is at it
+                _changed.wait()
+            if op.state == DONE:
+                continue
+            op.state = RUNNING
+        try:
+            if op.run is not None and faults is world.faults:       # else its world is gone
+                op.run()
+        except BaseException as fault:
+            faults.append(fault)
+        finally:
+            finish(op)
+
+
+def finish(op):
+    """Mark an op as done, and let go of what it held."""
+    with _changed:
+        op.state, op.run, op.after = DONE, None, ()
+        _changed.notify_all()
+
+
+class _Worker:
+    """A daemon thread that drains one request after another."""
+    idle, lock = [], threading.Lock()
+
+    def __init__(self):
+        self.inbox = queue.SimpleQueue()
+        threading.Thread(target=self.loop, name="labkit device", daemon=True).start()
+
+    def loop(self):
+        while True:
+            ops, faults, finished = self.inbox.get()
+            try:
+                _drain(ops, faults)
+            finally:
+                with _Worker.lock:
+                    _Worker.idle.append(self)
+                finished.set()
+                del ops, faults, finished
+
+
+def begin(ops):
+    """Start running ops, and what they wait for, in the background: an event set at the end."""
+    finished = threading.Event()
+    with _Worker.lock:
+        worker = _Worker.idle.pop() if _Worker.idle else None
+    (worker or _Worker()).inbox.put((list(ops), world.faults, finished))
+    return finished
+
+
+def wait(ops):
+    """Run ops and what they wait for. Raises what queued work raised, once.
+
+    Called without the world's lock. An interrupt leaves the work running.
+    """
+    pending = [op for op in ops if op is not None and op.state != DONE]
+    if pending:
+        finished = begin(pending)
+        while not finished.wait(0.5):           # a wait without end cannot be interrupted everywhere
+            pass
+    hear()
+
+
+def hear():
+    """Raise the first fault of queued work that nobody has heard of."""
+    if world.faults:
+        fault, world.faults[:] = world.faults[0], []
+        raise fault
+
+
+if hasattr(os, "register_at_fork"):         # a forked child has none of its parent's threads
+    os.register_at_fork(after_in_child=_Worker.idle.clear)
+
+
+def in_callback():
+    """True on a thread that is running a host function."""
+    return getattr(_working, "callback", False)
+
+
+def call_back(function, argument):
+    """Run a host function (a C function pointer) and forbid it to call CUDA."""
+    _working.callback = True
+    try:
+        function(argument)
+    finally:
+        _working.callback = False

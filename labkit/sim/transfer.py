@@ -1,0 +1,140 @@
+"""Copies, memsets, and memory that is allocated and freed in stream order.
+
+The rules of "API synchronization behavior" in the Runtime API: which copies the host waits for,
+and when a host buffer is read.
+"""
+from labkit.errors import Undefined
+from . import capture, engine, memory, stream as streams, work
+from .world import Refused
+
+HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = range(5)
+_SAYS = {HOST_TO_HOST: ("host", "host"), HOST_TO_DEVICE: ("host", "device"),
+         DEVICE_TO_HOST: ("device", "host"), DEVICE_TO_DEVICE: ("device", "device")}
+
+
+def ends(dst, src, count, kind, graph):
+    """(where the bytes come from, where they go): each "device", "pinned" or "pageable"."""
+    if kind not in range(5):
+        raise Refused("InvalidMemcpyDirection")
+    found = memory.side(src, count, graph), memory.side(dst, count, graph)
+    if kind != DEFAULT:
+        for is_at, said in zip(found, _SAYS[kind]):
+            if said == "device" and is_at == "pageable":
+                raise Refused("InvalidValue")
+            if said == "host" and is_at == "device":
+                raise Undefined("A copy says that a device address is a host address.",
+                                "CUDA leaves open what happens when the kind of a copy does not match its pointers.",
+                                "Pass the right cudaMemcpyKind, or cudaMemcpyDefault.")
+    return found
+
+
+def copy_job(dst, src, count, kind, graph=None):
+    """(the work of a copy, from, to). Nothing to copy is no work."""
+    if count == 0:
+        return None, None, None
+    source, target = ends(dst, src, count, kind, graph)
+    direction = tuple("device" if end == "device" else "host" for end in (source, target))
+    return work.Memcpy(dst, src, count, direction), source, target
+
+
+def copy(dst, src, count, kind):
+    """A copy in the legacy stream. The host waits for it, except from device to device. Returns
+    the ops to wait for."""
+    job, source, target = copy_job(dst, src, count, kind)
+    if job is None:
+        return []
+    op = streams.submit(streams.legacy(), job)
+    return [] if source == target == "device" else [op]
+
+
+def copy_async(dst, src, count, kind, stream):
+    """A copy in a stream. A pageable source is read before the call returns, and the host waits for
+    a pageable target; in a capture, host memory is read and written at replay. Returns the ops to wait for."""
+    job, source, target = copy_job(dst, src, count, kind, capture.graph_of(stream))
+    if job is None:
+        return []
+    if stream.capture is None and source == "pageable" and target == "device":
+        streams.submit(stream, work.Staged(dst, src, count))
+        return []
+    op = streams.submit(stream, job)
+    return [op] if op is not None and target == "pageable" else []
+
+
+def fill(dst, value, count, stream):
+    """A memset in a stream; the host does not wait. Nothing to set is no work."""
+    graph = capture.graph_of(stream)
+    if count:
+        if stream.legacy:
+            capture.forbid_legacy()
+        if graph is None:                   # a capture takes any address; the replay will see
+            memory.on_device(dst, count)
+        streams.submit(stream, work.Memset(dst, value % 256, 1, count))
+
+
+def copy_node(graph, dst, src, count, kind):
+    """The work of a copy node. A node must copy something."""
+    if count == 0:
+        raise Refused("InvalidValue")
+    return copy_job(dst, src, count, kind, graph)[0]
+
+
+def fill_job(graph, dst, value, size, width, height, pitch):
+    """The work of a memset node: `height` rows of `width` elements of `size` bytes, all on the device."""
+    if size not in (1, 2, 4) or not width or not height:
+        raise Refused("InvalidValue")
+    memory.on_device(dst, (height - 1) * pitch + width * size, graph)
+    return work.Memset(dst, value, size, width, height, pitch)
+
+
+def allocate(size, kind):
+    """Memory at once, outside every stream: its address. No bytes are no memory."""
+    if size == 0:
+        return 0
+    block = memory.allocate(size, kind)
+    block.live = True
+    return block.start
+
+
+def free(address, kinds=("device", "async", "graph")):
+    """Free waits for the whole device, so that no work still uses the memory. Null is nothing to free."""
+    if address == 0:
+        return []
+    block = memory.owned_at(address, kinds)
+    op = engine.Op(block.release, streams.everything())
+    streams.orphan(op)
+    memory.give_back(block, op)
+    return [op]
+
+
+def allocate_async(size, stream):
+    """Stream-ordered memory: its address, valid for work that follows in stream order. In a
+    capture it becomes memory of the graph: a node, and an address for the life of the graph."""
+    graph = capture.graph_of(stream)
+    if size == 0:
+        return 0
+    if graph is not None:
+        block = memory.allocate(size, "graph")
+        memory.give_back(block)             # a launch will own it
+        capture.add(stream, work.Alloc(block))
+        graph.allocates[block], graph.memory = None, True
+        return block.start
+    block = memory.allocate(size, "async", stream=stream)
+    streams.push(stream, work.Alloc(block).execute)
+    return block.start
+
+
+def free_async(address, stream):
+    """Free in stream order; null is nothing to free. In a capture only memory of a graph can be
+    freed, and only once."""
+    if address == 0:
+        return
+    if stream.capture is None:
+        block = memory.owned_at(address, ("async", "graph"))
+        memory.give_back(block, streams.push(stream, block.release), stream)
+        return
+    graph, block = capture.active(stream).graph, memory.memory().at(address)
+    graph.memory = True                             # a free that is refused marks the graph as well
+    if block is None or block.kind != "graph" or block.start != address or block in graph.frees:
+        raise Refused("InvalidValue")
+    capture.add(stream, work.Free(block))
+    graph.frees[block] = None

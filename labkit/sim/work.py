@@ -1,0 +1,183 @@
+"""The kinds of work: what a stream queues, a graph holds as a node, and a replay runs.
+
+Each kind says how it runs (`execute`) and what its node is called (`kind`). An object is never
+changed after it was made; an update puts another in its place.
+"""
+import ctypes
+
+import numpy as np
+
+from labkit.errors import NotSimulated, Undefined
+from . import engine, memory
+from .view import View
+from .world import Refused
+
+_HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_indices = {}
+
+
+def _threads(count):
+    """The indices 0..count-1 of a launch's threads, read-only and shared between launches."""
+    if count not in _indices:
+        if len(_indices) > 64:
+            _indices.clear()
+        _indices[count] = np.arange(count)
+        _indices[count].flags.writeable = False
+    return _indices[count]
+
+
+class Work:
+    """Work without an effect of its own. kind: the end of its cudaGraphNodeType name."""
+    __slots__ = ()
+    kind, host = "Empty", False
+
+    def execute(self):
+        pass
+
+
+class Kernel(Work):
+    """A launch: kernel, grid and block (x, y, z), dynamic shared memory, packed arguments."""
+    __slots__ = ("kernel", "grid", "block", "shared", "values")
+    kind = "Kernel"
+
+    def __init__(self, kernel, grid, block, shared, values):
+        check_configuration(grid, block, shared)
+        self.kernel, self.grid, self.block, self.shared, self.values = kernel, grid, block, shared, values
+
+    def execute(self):
+        kernel, (a, b, c), (x, y, z) = self.kernel, self.grid, self.block
+        if kernel.twin is None:
+            raise NotSimulated(f"The kernel {kernel.name} was to run on the simulator.",
+                               "It has CUDA C text and no NumPy twin: it can be captured here, and run on a GPU only.",
+                               "Give it a twin (Kernel(..., twin=function)), or run this on a GPU.")
+        name = f"The kernel {kernel.name}"
+        kernel.twin(_threads(a * b * c * x * y * z),
+                    *[View(v, p.dtype, p.const, name) if p.pointer else v for p, v in zip(kernel.params, self.values)])
+
+
+def check_configuration(grid, block, shared):
+    """A launch has at least one block and one thread, at most 1024 threads in a block (64 in z),
+    2^31-1 blocks in x and 65535 in y and z, and at most 48 KiB of dynamic shared memory, more
+    only for kernels that ask for it."""
+    (a, b, c), (x, y, z) = grid, block
+    fits = (0 < a < 2 ** 31 and 0 < b < 65536 and 0 < c < 65536 and 0 < x <= 1024 and 0 < y <= 1024
+            and 0 < z <= 64 and x * y * z <= 1024 and 0 <= shared <= 48 * 1024)
+    if not fits:
+        raise Refused("InvalidValue")
+
+
+class Memset(Work):
+    """Set `height` rows of `width` elements of `size` bytes (1, 2, 4) to `value`, rows `pitch` bytes apart."""
+    __slots__ = ("dst", "value", "size", "width", "height", "pitch")
+    kind = "Memset"
+
+    def __init__(self, dst, value, size, width, height=1, pitch=0):
+        if size not in (1, 2, 4):
+            raise Refused("InvalidValue")
+        self.dst, self.value, self.size, self.width, self.height, self.pitch = dst, value, size, width, height, pitch
+
+    def execute(self):
+        pattern = np.frombuffer((self.value % 256 ** self.size).to_bytes(self.size, "little"), np.uint8)
+        for row in range(self.height):
+            data = memory.touch(self.dst + row * self.pitch, self.width * self.size, "A memset")
+            data.reshape(-1, self.size)[:] = pattern
+
+
+class Memcpy(Work):
+    """Copy `count` bytes. direction: what the call said, as (from, to) of "host" and "device"."""
+    __slots__ = ("dst", "src", "count", "direction")
+    kind = "Memcpy"
+
+    def __init__(self, dst, src, count, direction):
+        self.dst, self.src, self.count, self.direction = dst, src, count, direction
+
+    def execute(self):
+        memory.write(self.dst, memory.read(self.src, self.count))
+
+
+class Staged(Work):
+    """A copy whose pageable source was read when the call was made."""
+    __slots__ = ("dst", "data")
+    kind = "Memcpy"
+
+    def __init__(self, dst, src, count):
+        self.dst, self.data = dst, np.array(memory.read(src, count))
+
+    def execute(self):
+        memory.write(self.dst, self.data)
+
+
+class Host(Work):
+    """A C function pointer called with `argument`.
+
+    once: captured through the bindings' launch call, whose wrapper frees its bookkeeping after one
+    run; what a second run does is anybody's guess.
+    """
+    __slots__ = ("function", "argument", "once", "ran")
+    kind, host = "Host", True
+
+    def __init__(self, function, argument, once=False):
+        self.function, self.argument, self.once, self.ran = function, argument, once, False
+
+    def execute(self):
+        if self.once and self.ran:
+            raise Undefined("A host function captured with the Python bindings' launch call ran a second time.",
+                            "The bindings free what the call needs after its first run: on a GPU the process crashes here.",
+                            "Add it to the graph with cudaGraphAddHostNode, which keeps nothing that could be freed.")
+        if not self.function:
+            raise Undefined("A host function that is null was to run.", "A queue takes it and the process crashes when it is called.",
+                            "Pass the address of a C function; keep its ctypes object alive.")
+        self.ran = True
+        engine.call_back(_HostFunction(self.function), self.argument)
+
+
+def host_node(function, argument):
+    """The work of a host node: null is no function."""
+    if not function:
+        raise Refused("InvalidValue")
+    return Host(function, argument)
+
+
+class EventRecord(Work):
+    """An external record: the event is recorded whenever a launch reaches this node."""
+    __slots__ = ("event",)
+    kind = "EventRecord"
+
+    def __init__(self, event):
+        self.event = event
+
+
+class EventWait(EventRecord):
+    """An external wait: a launch waits for what the event stands for at that time."""
+    __slots__ = ()
+    kind = "WaitEvent"
+
+
+class Alloc(Work):
+    """Graph memory comes to life. Its address is fixed for the life of the graph."""
+    __slots__ = ("block",)
+    kind = "MemAlloc"
+
+    def __init__(self, block):
+        self.block = block
+
+    def execute(self):
+        self.block.live = True
+
+
+class Free(Alloc):
+    """Graph memory is freed."""
+    __slots__ = ()
+    kind = "MemFree"
+
+    def execute(self):
+        self.block.release()
+
+
+class Child(Work):
+    """A graph inside a graph; `graph` is the node's own copy."""
+    __slots__ = ("graph",)
+    kind = "Graph"
+
+    def __init__(self, graph):
+        self.graph = graph

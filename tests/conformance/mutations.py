@@ -1,0 +1,245 @@
+"""Rules of the simulator, broken one at a time: each must be noticed.
+
+A mutation replaces one piece of text in one file of labkit/sim, in a child process only, through an
+import hook; the file on disk stays as it is. `broken_by(mutation, runner)` says what that broke:
+
+    broken_by(mutation, "tests.conformance.mutations:failing_scenarios")    -> ["a_fork_with_...: ..."]
+
+A runner is a function `runner(mutation, limit)` that looks for failures in that process and returns
+their names, at most `limit`; anything that replays recordings can be one.
+"""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIM = ROOT / "labkit" / "sim"
+PATIENCE = 120  # seconds; a rule whose breaking hangs the simulator counts as noticed
+
+
+@dataclass
+class Mutation:
+    """`old` becomes `new` in a file of labkit/sim; `rule` is the sentence it breaks; `first` the scenarios to try first."""
+    name: str
+    file: str
+    old: str
+    new: str
+    rule: str
+    first: tuple = ()
+
+    @property
+    def path(self):
+        return SIM / self.file
+
+    @property
+    def module(self):
+        return ".".join(("labkit", "sim", *Path(self.file).with_suffix("").parts))
+
+    def source(self):
+        """The text of the file with the rule broken."""
+        text = self.path.read_text(encoding="utf-8")
+        count = text.count(self.old)
+        if count != 1:
+            raise ValueError(f"{self.name}: its text is {count} times in {self.file}; the rule has moved, so move the mutation")
+        return text.replace(self.old, self.new)
+
+
+MUTATIONS = []
+
+
+def breaks(name, file, rule, old, new, *first):
+    MUTATIONS.append(Mutation(name, file, old, new, rule, first))
+
+
+# -- begin and end --------------------------------------------------------------------------------------------
+breaks("legacy begins", "capture.py", "Only the legacy stream refuses to capture.",
+       'if stream.legacy:\n        raise Refused("StreamCaptureUnsupported")', "", "begin_on_the_legacy_stream_is_refused")
+breaks("begin twice", "capture.py", "A capturing stream cannot begin again.",
+       'if stream.capture is not None:\n        raise Refused("IllegalState")\n    if any', "if any", "begin_on_a_capturing_stream")
+breaks("end anywhere", "capture.py", "Only the origin ends a capture.",
+       'raise Refused("StreamCaptureUnmatched")', 'raise Refused("StreamCaptureUnjoined")', "ending_on_a_forked_stream_is_unmatched")
+breaks("unmatched is harmless", "capture.py", "An unmatched end invalidates the capture.",
+       'capture.status = INVALIDATED\n        raise Refused("StreamCaptureUnmatched")', 'raise Refused("StreamCaptureUnmatched")',
+       "ending_on_a_forked_stream_is_unmatched")
+breaks("relaxed has an owner", "capture.py", "A Relaxed capture may be ended by any thread.",
+       "if capture.mode != RELAXED and capture.thread is not thread():", "if capture.thread is not thread():",
+       "end_from_another_thread")
+breaks("anyone ends", "capture.py", "Only the thread that began it ends a Global or ThreadLocal capture.",
+       "if capture.mode != RELAXED and capture.thread is not thread():", "if False:", "end_from_another_thread")
+breaks("no join needed", "capture.py", "A forked stream with work must be joined.",
+       "elif unjoined(capture):", "elif False:", "a_fork_with_work_and_no_join_is_unjoined")
+breaks("no edges", "capture.py", "A node follows what its stream held before.",
+       "graphs.add(capture.graph, job, stream.next_after)", "graphs.add(capture.graph, job, ())", "a_diamond_of_four_kernels")
+breaks("invalidated goes on", "capture.py", "An invalidated capture takes no more work.",
+       'if stream.capture.status == INVALIDATED:\n        raise Refused("StreamCaptureInvalidated")', "",
+       "later_work_on_an_invalidated_stream_says_so")
+breaks("refusal is harmless", "capture.py", "A refused call inside a capture invalidates it.",
+       "active(stream).status = INVALIDATED", "active(stream)", "an_impossible_launch_invalidates_the_capture")
+breaks("set adds", "capture.py", "Dependencies can be replaced by others.",
+       "[] if flags == SET_DEPENDENCIES else stream.next_after", "stream.next_after", "update_capture_dependencies")
+breaks("edges twice", "capture.py", "A second wait for the same work adds no second edge.",
+       "list(dict.fromkeys([*nodes, *more]))", "[*nodes, *more]", "waiting_twice_adds_one_edge")
+
+# -- modes ------------------------------------------------------------------------------------------------------
+breaks("exchange returns the new", "capture.py", "An exchange returns the old mode.",
+       "mine.mode, old = mode, mine.mode", "mine.mode = old = mode", "exchanging_the_mode_returns_the_old_one")
+breaks("own mode is ignored", "capture.py", "A thread that is Relaxed may make unsafe calls.",
+       "if mine.mode == RELAXED:\n        return False", "", "own_mode_and_the_mode_of_the_capture")
+breaks("relaxed forbids", "capture.py", "A Relaxed capture forbids nothing to its own thread.",
+       "return capture.mode != RELAXED", "return True", "malloc_beside_a_capture")
+breaks("others are free", "capture.py", "A Global capture forbids unsafe calls to other threads.",
+       "return mine.mode == GLOBAL and capture.mode == GLOBAL", "return False", "malloc_beside_a_capture")
+breaks("others are bound", "capture.py", "A ThreadLocal capture forbids nothing to other threads.",
+       "return mine.mode == GLOBAL and capture.mode == GLOBAL", "return mine.mode == GLOBAL", "malloc_beside_a_capture")
+breaks("unsafe is harmless", "capture.py", "An unsafe call invalidates the captures that forbid it.",
+       "for capture in captures:\n        capture.status = INVALIDATED\n    if captures:", "if captures:", "malloc_beside_a_capture")
+breaks("device wait is unsafe only", "capture.py", "Waiting for the device breaks Relaxed captures too.",
+       'forbid(world.captures, "StreamCaptureUnsupported")', "forbid_unsafe()", "device_synchronize_beside_a_capture")
+breaks("all captures are blocking", "capture.py", "The legacy stream does not mind captures on non-blocking streams.",
+       "any(s.blocking for s in c.streams)", "True", "the_legacy_stream_beside_a_capture")
+breaks("the origin alone is blocking", "capture.py", "A forked blocking stream makes its capture a blocking one.",
+       "any(s.blocking for s in c.streams)", "c.origin.blocking", "a_forked_blocking_stream_and_the_legacy_stream")
+breaks("implicit is unsupported", "capture.py", "The legacy stream beside a blocking capture gives 906.",
+       'forbid(blocking_captures(), "StreamCaptureImplicit")', 'forbid(blocking_captures(), "StreamCaptureUnsupported")',
+       "the_legacy_stream_beside_a_capture")
+breaks("malloc is safe", "guards.py", "cudaMalloc is potentially unsafe.",
+       "for name in names.split()}", 'for name in names.split()} | {"cudaMalloc": "free"}', "malloc_beside_a_capture")
+breaks("a query is safe", "guards.py", "A query counts as a wait.",
+       "for name in names.split()}", 'for name in names.split()} | {"cudaStreamQuery": "free"}', "waiting_for_the_capturing_stream")
+
+# -- events -------------------------------------------------------------------------------------------------------
+breaks("a wait forgets", "stream.py", "A join adds to what the stream follows.",
+       "stream.next_after = capture.merged(stream.next_after, nodes)", "stream.next_after = list(nodes)", "a_diamond_of_four_kernels")
+breaks("a fork is alone", "stream.py", "A stream that waits for a captured event becomes part of the capture.",
+       "capture.join(theirs, stream, nodes)", "pass", "a_diamond_of_four_kernels")
+breaks("captures merge", "stream.py", "Both captures are invalidated when they meet.",
+       'capture.forbid([mine, theirs], "StreamCaptureMerge")', 'capture.forbid([mine], "StreamCaptureMerge")', "two_captures_cannot_merge")
+breaks("a capture waits for outside", "stream.py", "A capture cannot wait for an event from outside.",
+       'capture.invalidate(stream, "StreamCaptureIsolation")', "pass", "waiting_for_an_event_from_outside_breaks_isolation")
+breaks("external is plain", "stream.py", "An external record is a node.",
+       "if flags == EXTERNAL:\n            capture.add(stream, work.EventRecord(event))\n            return", "",
+       "recording_an_event_in_a_capture")
+breaks("captured events are over", "stream.py", "An event of a capture that is on gives 907.",
+       '"CapturedEvent"', '"InvalidValue"', "a_captured_event_inside_the_capture")
+breaks("a bad launch is harmless", "stream.py", "An impossible launch invalidates the capture.",
+       "capture.invalidate(stream, no.code)", "pass", "an_impossible_launch_invalidates_the_capture")
+breaks("blocking streams do not wait", "stream.py", "Blocking streams wait for the legacy stream.",
+       "after.append(legacy().last)", "pass", "the_legacy_stream_waits_for_blocking_streams")
+breaks("host functions may call CUDA", "engine.py", "A host function that calls CUDA gets 800.",
+       "_working.callback = True", "_working.callback = False", "a_host_function_may_not_call_cuda")
+
+# -- graphs and executables ---------------------------------------------------------------------------------------
+breaks("an edge twice", "graph.py", "An edge that is there cannot be added.",
+       "a is b or a in b.before", "a is b", "adding_edges")
+breaks("cycles run", "graph.py", "A graph with a cycle does not instantiate.",
+       'raise Refused("InvalidValue") from None', "return list(graph.nodes)", "a_cycle_is_found_when_instantiating")
+breaks("a clone has no edges", "graph.py", "A clone has the edges of the original.",
+       "twin[node].before = tuple([twin[other] for other in node.before])", "pass", "a_clone_is_a_graph_of_its_own")
+breaks("memory is cloned", "graph.py", "A graph with allocations cannot be cloned.",
+       'if graph.memory:\n        raise Refused("NotSupported")', "pass", "cloning_an_allocating_graph")
+breaks("a child is shared", "graph.py", "A child graph is copied into its node.",
+       "work.Child(clone(child))", "work.Child(child)", "a_child_graph_is_copied")
+breaks("two executables", "execute.py", "A graph with allocations has one executable at a time.",
+       "and graph.execs:", "and False:", "instantiating_an_allocating_graph_twice")
+breaks("relaunch unfreed", "execute.py", "A launch is refused while the last one's allocation is not freed.",
+       "if held and not made.flags & AUTO_FREE:", "if False:", "relaunching_with_an_unfreed_allocation")
+breaks("no auto free", "execute.py", "AutoFreeOnLaunch frees before a launch.",
+       "if held and not made.flags & AUTO_FREE:", "if held:", "auto_free_on_launch")
+
+# -- memory and copies ------------------------------------------------------------------------------------------------
+breaks("free twice", "transfer.py", "A captured allocation is freed once in a capture.",
+       " or block in graph.frees", "", "freeing_twice_in_a_capture")
+breaks("host memory is read at the capture", "transfer.py", "A captured copy reads host memory at replay.",
+       'if stream.capture is None and source == "pageable"', 'if source == "pageable"', "a_captured_copy_reads_at_replay")
+breaks("host memory is read late", "transfer.py", "An eager copy from pageable memory has read it when it returns.",
+       'if stream.capture is None and source == "pageable"', 'if False and source == "pageable"',
+       "changing_a_pageable_buffer_after_the_copy")
+breaks("blocks are deep", "work.py", "A block has at most 64 threads in z.",
+       "0 < z <= 64", "0 < z <= 1024", "an_impossible_launch_is_refused", "an_impossible_launch_invalidates_the_capture")
+
+
+# -- breaking them ------------------------------------------------------------------------------------------------------
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module from changed text."""
+
+    def __init__(self, fullname, mutation):
+        super().__init__(fullname, str(mutation.path))
+        self.mutation = mutation
+
+    def get_code(self, fullname):
+        return compile(self.mutation.source(), self.path, "exec")
+
+
+class _Finder:
+    """Finds the one module that a mutation changes."""
+
+    def __init__(self, mutation):
+        self.mutation = mutation
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.mutation.module:
+            return None
+        return importlib.util.spec_from_loader(fullname, _Loader(fullname, self.mutation))
+
+
+def broken_by(mutation, runner, limit=1):
+    """The names of what fails when this rule is broken (None: nothing is broken), found by `runner` in a child."""
+    name = mutation.name if mutation else "nothing"
+    child = [sys.executable, "-m", "tests.conformance.mutations", name, runner, str(limit)]
+    paths = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
+    try:
+        done = subprocess.run(child, capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE,
+                              env={**os.environ, "PYTHONPATH": paths, "LABKIT_BACKEND": "sim"})
+    except subprocess.TimeoutExpired:
+        return ["hung"]
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def failing_scenarios(mutation, limit=1):
+    """The scenarios whose recorded traces this simulator does not give, those of the mutation first."""
+    from labkit import sim
+    from labkit.sim import runtime
+    from tests.conformance import harness, record, store
+    sim.set_line(12)
+    _, recorded = store.read_traces(store.TRACES / "traces_12.json")
+    names = list(harness.scenarios())
+    first = [name for name in mutation.first if name in names] if mutation else []
+    failing = []
+    for name in dict.fromkeys([*first, *names]):
+        for key in harness.SCENARIOS[name].cases:
+            found = harness.run(runtime, key)
+            if not record.same(recorded[key], found):
+                failing.append(f"{key}: {record.difference(recorded[key], found)}")
+                break
+        if len(failing) >= limit:
+            break
+    return failing
+
+
+def main(name, runner, limit):
+    chosen = {mutation.name: mutation for mutation in MUTATIONS}.get(name)
+    if chosen:
+        chosen.source()  # says so at once if the text is not there
+        sys.meta_path.insert(0, _Finder(chosen))
+    place, function = runner.split(":")
+    if place == "tests.conformance.mutations":
+        found = globals()[function](chosen, int(limit))
+    else:
+        found = getattr(importlib.import_module(place), function)(chosen, int(limit))
+    if chosen:
+        assert chosen.module in sys.modules, f"{chosen.module} was never loaded"
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # a broken simulator may leave threads that never end
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,416 @@
+"""measure(), timeline(), predict(): honest figures, and none at all for code that was not timed."""
+import enum
+import gc
+import importlib
+import json
+import linecache
+
+import numpy as np
+import pytest
+
+from labkit.errors import LabError
+from labkit.kernels import Kernel
+from labkit.predict import predict
+
+m = importlib.import_module("labkit.measure")
+t = importlib.import_module("labkit.timeline")
+r = importlib.import_module("labkit.recordings")
+
+SCALE = 3
+noop = Kernel('extern "C" __global__ void noop(int n) {}', "noop", ["int"])
+
+
+def helper(x):
+    return x * SCALE
+
+
+def slow(n):
+    """Calls a helper, a kernel and itself by name."""
+    total = [helper(i) for i in range(n)]
+    return None if n < 0 else (noop, slow, total)[0] and None
+
+
+def fast(n):
+    return None
+
+
+def outer():
+    k = 3
+
+    def nested(n, m=SCALE):
+        # text that tools for source code stumble over
+        s = """two
+   lines { } """ + f"{k!r:>{n}} {'a' if n else 'b'}"
+        with open(s) as a, open(s) as b:
+            pass
+        match n:
+            case [1, *rest]:
+                return rest, a, b, [helper(i) for i in range(n) if (lambda z: z + k)(i)] \
+                    + [m]
+        # the end
+    # after it
+    return nested
+
+
+nested = outer()
+
+
+# ---- a machine made up for the tests -----------------------------------------------------------
+
+class Code(enum.IntEnum):
+    cudaSuccess = 0
+    cudaErrorInvalidValue = 1
+    cudaErrorStreamCaptureUnsupported = 900
+
+
+class Machine:
+    """A cudart that answers just enough, and says in what order it was asked."""
+    __name__ = "made_up"
+    cudaError_t = Code
+
+    def __init__(self):
+        self.log, self.capturing = [], 0
+
+    def cudaDeviceSynchronize(self):
+        self.log.append("sync")
+        return (Code.cudaErrorStreamCaptureUnsupported if self.capturing else Code.cudaSuccess,)
+
+    def cudaStreamSynchronize(self, stream):
+        self.log.append(f"sync {stream}")
+        return (Code.cudaSuccess,)
+
+    def cudaStreamIsCapturing(self, stream):
+        return Code.cudaSuccess, self.capturing
+
+    def cudaMemset(self, ptr, value, size):
+        return (Code.cudaSuccess,)
+
+
+HERE = r.Provenance("Made Up 9000", "1.2.3", "13.3", "13.4.4", "3.11", "2026-01-02")
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """The made-up machine; machine.use("gpu") or ("sim"). Recordings go to and come from a folder of their own."""
+    from labkit.backend import Backend
+    machine = Machine()
+
+    def use(name):
+        for module in (m, t, r):
+            monkeypatch.setattr(module, "cudart", machine)
+            monkeypatch.setattr(module, "backend", Backend(name, "made up"))
+
+    machine.use, machine.folder = use, tmp_path
+    monkeypatch.setattr(r, "here", lambda how="measured": HERE)
+    monkeypatch.setattr(r, "DATA", tmp_path)
+    monkeypatch.delenv("LABKIT_RECORD", raising=False)
+    use("sim")
+    return machine
+
+
+@pytest.fixture
+def recorded(machine, monkeypatch):
+    """The experiment "cost" with slow and fast at n = 2 and 10, measured on the made-up GPU and recorded."""
+    machine.use("gpu")
+    monkeypatch.setenv("LABKIT_RECORD", str(machine.folder))
+    out = {n: m.measure("The cost", {"stream": slow, "graph": fast}, repeat=5, n=n) for n in (10, 2)}
+    monkeypatch.delenv("LABKIT_RECORD")
+    machine.use("sim")
+    return out
+
+
+cells = iter(range(10 ** 6))
+
+
+def cell(source, **names):
+    """Run a notebook cell as Jupyter does, its text readable through linecache; the names it made."""
+    file = f"<cell {next(cells)} of test_measure>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names["__name__"] = "__main__"
+    exec(compile(source, file, "exec"), names)
+    return names
+
+
+def digest_of(source, name="f", **names):
+    return r.digest({"v": cell(source, **names)[name]})
+
+
+# ---- what a recording is keyed by --------------------------------------------------------------
+
+def test_the_digest_is_this_on_every_python_version():
+    assert r.digest({"stream": slow, "graph": fast}) == "94e087d2e093ecad"
+    assert r.digest({"nested": nested}) == "960303479f19de69"
+
+
+def test_changed_text_changes_the_digest_and_other_cells_do_not():
+    one = digest_of("def f(n):\n    return n + 1\n")
+    assert one == digest_of("x = 1\n\ndef f(n):\n    return n + 1\n\n\nprint\n")
+    assert one != digest_of("def f(n):\n    return n + 2\n")
+
+
+@pytest.mark.parametrize("before, after", [
+    ({"K": 3}, {"K": 4}), ({"K": "a"}, {"K": "b"}), ({"K": (1, 2)}, {"K": (1, 3)}), ({"K": 3}, {"K": 3.0}),
+    ({"K": np.float32(2)}, {"K": np.float32(3)}), ({"K": Code.cudaSuccess}, {"K": Code.cudaErrorInvalidValue}),
+    ({"K": Kernel("a", "k", ["int"])}, {"K": Kernel("b", "k", ["int"])})])
+def test_a_value_that_the_code_reads_counts(before, after):
+    source = "def f():\n    return [K for _ in range(2)]\n"
+    assert digest_of(source, **before) == digest_of(source, **before)
+    assert digest_of(source, **before) != digest_of(source, **after)
+
+
+def test_a_helper_of_the_same_notebook_counts_and_so_does_its_helper():
+    source = "def h():\n    return {}\ndef g():\n    return h()\ndef f():\n    return g()\n"
+    assert digest_of(source.format(1)) != digest_of(source.format(2))
+
+
+def test_a_class_of_the_same_notebook_counts():
+    source = "class Made:\n    def go(self):\n        return {}\ndef f():\n    return Made()\n"
+    assert digest_of(source.format(1)) != digest_of(source.format(2))
+
+
+def test_addresses_arrays_and_what_is_only_named_alike_do_not_count():
+    source = "def f(K):\n    g = lambda x: x.K\n    return g, P, A\n"
+    assert digest_of(source, K=1, x=1, P=2 ** 40, A=[1]) == digest_of(source, K=2, x=2, P=2 ** 41, A=[2])
+
+
+def test_labkit_numpy_and_python_itself_do_not_count():
+    import textwrap
+    from labkit.kernels import launch
+    source = "def f():\n    return launch, tool\n"
+    assert digest_of(source, launch=launch, tool=textwrap.dedent) == digest_of(source, launch=np.zeros, tool=np.ones)
+
+
+def test_a_closure_counts_with_its_values_even_where_it_rebinds_them():
+    source = "def outer():\n    n = {}\n    def f():\n        nonlocal n\n        n += 1\n    return f\nf = outer()\n"
+    assert digest_of(source.format(1)) != digest_of(source.format(2))
+
+
+def test_roles_and_setup_count():
+    assert len({r.digest({"a": fast}), r.digest({"b": fast}), r.digest({"a": fast, "setup": fast})}) == 3
+
+
+def test_code_without_a_source_is_refused():
+    names = {}
+    exec("def f():\n    pass\n", names)
+    with pytest.raises(LabError, match="source of f"):
+        r.digest({"v": names["f"]})
+
+
+# ---- where figures come from --------------------------------------------------------------------
+
+class Properties:
+    name = b"Made Up 9000\0\0"
+
+
+@pytest.mark.parametrize("release, says", [("580.159.04", "580.159.04"), ("", "for CUDA 12.8")])
+def test_provenance_names_the_driver(monkeypatch, release, says):
+    class Cuda:
+        cudaGetDevice = staticmethod(lambda: (Code.cudaSuccess, 0))
+        cudaGetDeviceProperties = staticmethod(lambda device: (Code.cudaSuccess, Properties))
+        cudaRuntimeGetVersion = staticmethod(lambda: (Code.cudaSuccess, 13030))
+
+    monkeypatch.setattr(r, "cudart", Cuda)
+    monkeypatch.setattr(r.driver, "ask", lambda: r.driver.Driver(0, 12080, 1, "Made Up 9000", (9, 0), release))
+    r._machine.cache_clear()
+    assert str(r.here()).startswith(f"Made Up 9000 · driver {says} · CUDA 13.3 · 2") and str(r.here()).endswith("measured")
+    r._machine.cache_clear()
+
+
+# ---- what cannot be measured -------------------------------------------------------------------
+
+@pytest.mark.parametrize("variants, word", [({"a": lambda n: n}, "lambda"), ({"a": print}, "builtin"), ({}, "nothing"), ([slow], "nothing")])
+def test_a_variant_is_a_named_function(machine, variants, word):
+    with pytest.raises(LabError, match=word):
+        m.measure("x", variants, n=1)
+
+
+def test_a_parameter_is_a_plain_value(machine):
+    with pytest.raises(LabError, match="parameter n is a list"):
+        m.measure("x", {"a": fast}, n=[1])
+
+
+def test_an_error_in_a_variant_names_the_variant_and_the_line(machine):
+    def broken(n):
+        raise KeyError("gone")
+    with pytest.raises(LabError, match="'graph' of 'x': KeyError.*\n.*raise KeyError"):
+        m.measure("x", {"stream": fast, "graph": broken}, n=1)
+
+
+def test_an_error_code_that_a_variant_returns_is_not_ignored(machine):
+    def bad(n):
+        return (Code.cudaErrorInvalidValue,)
+    with pytest.raises(LabError, match="In 'bad'.*") as caught:
+        m.measure("x", {"bad": bad}, n=1)
+    assert caught.value.code == Code.cudaErrorInvalidValue
+
+
+@pytest.mark.parametrize("stream", [None, 7])
+@pytest.mark.parametrize("where", ["sim", "gpu"])
+def test_a_capture_left_open_is_named(machine, stream, where):
+    def opens(n):
+        machine.capturing = 1
+    machine.use(where)
+    with pytest.raises(LabError, match="capture was left open"):
+        m.measure("x", {"a": opens}, stream=stream, n=1)
+
+
+# ---- measuring ---------------------------------------------------------------------------------
+
+def test_variants_run_in_turns_after_a_warm_up_and_each_is_waited_for(machine):
+    machine.use("gpu")
+
+    def a(made, n):
+        machine.log.append("a")
+
+    def b(made, n):
+        machine.log.append("b")
+
+    def setup(n):
+        machine.log.append("setup")
+    out = m.measure("x", {"a": a, "b": b}, setup=setup, stream=7, repeat=4, warmup=2, n=1)
+    assert machine.log == ["setup"] + ["a", "sync 7", "b", "sync 7"] * 6
+    assert out.e2e["a"].count == 4 and out.provenance.how == "measured"
+    for stat in (out.cpu["a"], out.e2e["a"]):
+        assert 0 < stat.low <= stat.median <= stat.high
+    assert out.cpu["a"].median <= out.e2e["a"].median
+
+
+def test_garbage_collection_waits_and_comes_back_even_after_an_interrupt(machine):
+    machine.use("gpu")
+    seen = []
+
+    def a():
+        seen.append(gc.isenabled())
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+    assert gc.isenabled()
+    with pytest.raises(KeyboardInterrupt):
+        m.measure("x", {"a": a}, warmup=3)
+    assert seen == [True] * 3 + [False] * 2 and gc.isenabled()
+
+
+def test_the_simulator_runs_everything_once_and_shows_the_recording(machine, recorded):
+    runs = []
+    out = m.measure("The cost", {"stream": slow, "graph": fast}, n=10)
+    assert out.e2e == recorded[10].e2e and out.cpu == recorded[10].cpu
+    assert out.provenance.how == "recorded" and str(out.provenance).endswith("2026-01-02 · recorded")
+    assert not out.missing and machine.log[-2:] == ["sync", "sync"]
+
+    def counted(made, n):
+        runs.append(made)
+    m.measure("other", {"a": counted}, setup=helper_setup, n=4)
+    assert runs == [4]
+
+
+def helper_setup(n):
+    return n
+
+
+def test_changed_code_has_no_recording_and_says_so(machine, recorded):
+    def graph(n):
+        return None
+    out = m.measure("The cost", {"stream": slow, "graph": graph}, n=10)
+    assert out.missing and "No recording for this code" in repr(out) and not out.e2e and out.provenance is None
+    with pytest.raises(LabError, match="No recording"):
+        out.speedup("stream", "graph")
+    with pytest.raises(LabError, match="no figure for 'stream'"):
+        out.e2e["stream"]
+
+
+def test_other_parameters_have_no_recording(machine, recorded):
+    assert m.measure("The cost", {"stream": slow, "graph": fast}, n=11).missing
+    assert not m.measure("The cost", {"stream": slow, "graph": fast}, repeat=2, warmup=9, n=10).missing
+
+
+def test_a_recording_replaces_only_its_own_and_the_file_is_in_order(machine, recorded, monkeypatch):
+    file = machine.folder / "measurements" / "the-cost.json"
+    assert [e["params"]["n"] for e in json.loads(file.read_text())["entries"]] == [2, 10]
+    machine.use("gpu")
+    monkeypatch.setenv("LABKIT_RECORD", str(machine.folder))
+    again = m.measure("The cost", {"stream": slow, "graph": fast}, repeat=5, n=2)
+    entries = json.loads(file.read_text())["entries"]
+    assert [e["params"]["n"] for e in entries] == [2, 10]
+    assert entries[0]["e2e"]["stream"]["median"] == again.e2e["stream"].median
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_measurement_reads_as_a_table_and_carries_its_data(recorded):
+    text, bundle = str(recorded[10]), recorded[10]._repr_mimebundle_()
+    assert "n = 10" in text and "stream" in text and "end to end" in text and "Made Up 9000 · driver 1.2.3" in text
+    assert bundle["application/vnd.labkit+json"]["e2e"]["graph"]["median"] == recorded[10].e2e["graph"].median
+    assert recorded[10].speedup("stream", "graph") == recorded[10].e2e["stream"].median / recorded[10].e2e["graph"].median
+
+
+# ---- the timeline ------------------------------------------------------------------------------
+
+class Stamps:
+    """A device buffer of the made-up machine."""
+    ptr, nbytes = 64, 0
+    freed = False
+
+    def __init__(self, size, dtype):
+        self.values = np.zeros(size, dtype)
+
+    def free(self):
+        self.freed = True
+
+
+@pytest.fixture
+def clock(machine, monkeypatch):
+    monkeypatch.setattr(t, "empty", Stamps)
+    monkeypatch.setattr(t, "to_host", lambda stamps: stamps.values.copy())
+    machine.use("gpu")
+    return machine
+
+
+def stream_run(stamps, kernels):
+    for i in range(kernels):
+        stamps.values[2 * i], stamps.values[2 * i + 1] = 5000 + 8000 * i, 5000 + 8000 * i + 320
+
+
+def graph_run(stamps, kernels):
+    for i in range(kernels):
+        stamps.values[2 * i], stamps.values[2 * i + 1] = 9000 + 960 * i, 9000 + 960 * i + 320
+
+
+def test_a_timeline_starts_at_its_first_kernel_and_comes_back_from_its_recording(clock, monkeypatch):
+    monkeypatch.setenv("LABKIT_RECORD", str(clock.folder))
+    out = t.timeline("gaps", {"stream": stream_run, "graph": graph_run}, kernels=4)
+    assert out.starts["graph"] == [0, 960, 1920, 2880] and out.ends["graph"][-1] == 3200
+    assert (out.gap("stream"), out.gap("graph"), out.total("graph")) == (8.0, 0.96, 3.2)
+    assert "4 kernels, one every 0.96 µs" in str(out)
+    clock.use("sim")
+    again = t.timeline("gaps", {"stream": stream_run, "graph": graph_run}, kernels=4)
+    assert again.starts == out.starts and again.ends == out.ends and again.provenance.how == "recorded"
+    assert t.timeline("gaps", {"stream": stream_run, "graph": graph_run}, kernels=5).missing
+
+
+def test_a_kernel_that_left_no_stamp_is_an_error(clock):
+    def forgets(stamps, kernels):
+        graph_run(stamps, kernels - 1)
+    with pytest.raises(LabError, match="1 of 4 kernels left no stamp.*number 3"):
+        t.timeline("gaps", {"graph": forgets}, kernels=4)
+
+
+def test_the_stamp_kernel_has_no_twin():
+    assert t.stamp.twin is None and "%globaltimer" in t.stamp.source
+
+
+# ---- predict -----------------------------------------------------------------------------------
+
+def test_no_guess_asks_and_does_not_wait(capsys):
+    guess = predict("How long?", None)
+    assert guess.guess is None and "How long?" in capsys.readouterr().out
+    assert "no guess" in guess.against(3.0)
+
+
+@pytest.mark.parametrize("guess, words", [(5, "8 times too little"), (400, "10 times too much"), (41, "close")])
+def test_a_guess_is_compared_in_words(guess, words, capsys):
+    assert words in predict("How long?", guess).against(m.Stat(40.0, 39.0, 41.0, 30))
+    assert "40 µs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("guess", ["5", True, 0, -1, float("nan"), float("inf"), [5]])
+def test_nonsense_is_no_guess(guess):
+    with pytest.raises(LabError, match="a guess"):
+        predict("How long?", guess)
