@@ -7,7 +7,10 @@ program that does not look at it goes on with a null graph in its hands. `ok` lo
     ok(cudart.cudaStreamSynchronize(stream))    # (err,)        -> None
 """
 import linecache
+import os
 import sys
+
+_HERE = os.path.dirname(__file__)
 
 
 class LabError(Exception):
@@ -44,6 +47,7 @@ CATALOGUE = {
         "Free what you no longer need, restart other notebooks on this GPU, or use a smaller size."),
     3: ("The CUDA runtime could not start, or the process is shutting down.",
         "Restart the kernel; `labkit doctor` shows whether the driver answers."),
+    21: ("The direction of the copy is not one that CUDA knows.", "Use a member of cudaMemcpyKind, such as cudaMemcpyHostToDevice."),
     35: ("The installed NVIDIA driver is older than this CUDA version needs, or there is none.",
          "Update the driver, install the matching extra (cuda12 for drivers from 525), or set LABKIT_BACKEND=sim."),
     98: ("The function handle does not name a kernel that the runtime itself loaded.",
@@ -55,6 +59,8 @@ CATALOGUE = {
     201: ("This thread has no CUDA context yet.", "Call cudaSetDevice(0) once in each new thread before driver calls."),
     209: ("No compiled code for this GPU is inside the kernel image.", "Restart the kernel so that labkit compiles it again."),
     218: ("The compiled kernel text (PTX) could not be read by this driver.", "Update the driver, or use the cuda12 extra."),
+    304: ("A call of the operating system failed, for example a file that cannot be written.",
+          "Check that the folder exists and that you may write there."),
     400: ("The handle is not, or no longer, a live CUDA object of this kind.",
           "Check that nothing destroyed it, and that a stream is not passed where an event is expected."),
     401: ("The object is in a state that does not allow this call, for example an End without a Begin.",
@@ -66,6 +72,7 @@ CATALOGUE = {
           "Restart the kernel; run the program in a child process or with compute-sanitizer to find the access."),
     701: ("A kernel asks for more registers or shared memory than one multiprocessor has.", "Use a smaller block."),
     702: ("The kernel ran longer than the display driver allows.", "Use a smaller size; restart the kernel."),
+    709: ("The object belongs to a context that is gone, or was destroyed itself.", "Make a new one; a destroyed event or stream can't be used again."),
     719: ("A kernel stopped with an error. The context is broken for the rest of the process.",
           "Restart the kernel and look at the launch before this call."),
     800: ("CUDA forbids this call here, for example any CUDA call from inside a host function.",
@@ -97,9 +104,11 @@ CATALOGUE = {
 UNKNOWN = ("The kit has no page for this code.", "Look the name up in the CUDA Runtime API, section Data types, cudaError_t.")
 
 
-def _caller_line(depth=2):
-    """The source line, stripped, of the code that called ok()."""
-    frame = sys._getframe(depth)
+def _caller_line():
+    """The source line, stripped, of the first caller outside this package: the learner's own line."""
+    frame = sys._getframe(1)
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == _HERE:
+        frame = frame.f_back
     return linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
 
 

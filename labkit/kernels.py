@@ -72,7 +72,7 @@ def _scalar(param):
         if not whole and type(value) is float:
             return make(value)
         try:
-            found = operator.index(value) if whole else float(value)
+            found = operator.index(value) if whole else float(operator.pos(value))    # pos: text has none
         except (TypeError, ValueError):
             raise LabError(f"{value!r:.40} was passed for {param.ctype}.", f"It is a {type(value).__name__}, not a number of that kind.",
                            f"Pass {'a whole number' if whole else 'a number'}.") from None
