@@ -11,6 +11,7 @@ same recordings always give the same bytes.
 """
 
 import argparse
+import base64
 import difflib
 import json
 import sys
@@ -116,6 +117,14 @@ def take_data(root, recording):
     return taken
 
 
+def readme_picture(files):
+    """The first picture of lesson 01 as recorded (PNG, bytes), which README shows; b"" where there is none."""
+    notebook = json.loads(files.get("notebooks/01_launch_cost.ipynb", '{"cells": []}'))
+    pictures = [output["data"]["image/png"] for cell in notebook["cells"] for output in cell.get("outputs", ())
+                if "image/png" in output.get("data", {})]
+    return base64.b64decode(cells.text(pictures[0])) if pictures else b""
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
@@ -140,6 +149,9 @@ def main(argv=None):
         (args.root / path).unlink()
     for path, text in files.items():
         (args.root / path).write_text(text, encoding="utf-8", newline="\n")
+    if picture := readme_picture(files):
+        (args.root / "docs").mkdir(exist_ok=True)
+        (args.root / "docs/launch_cost.png").write_bytes(picture)
     print(f"{len(files) - 1} notebooks built, {waiting} cells unrecorded")
     return 1 if errors else 0
 

@@ -220,3 +220,9 @@ def test_lint_warns_of_a_duration_without_place_and_date(prose, warned):
 
 def test_a_heading_that_asks_keeps_its_mark():
     assert lint_lessons.parse(LESSON).cells[0].source == "# Does it add?"
+
+
+def test_the_picture_in_the_readme_is_the_recorded_one():
+    picture = build_notebooks.readme_picture(build_notebooks.build(ROOT))
+    assert picture[:4] == b"\x89PNG" and (ROOT / "docs/launch_cost.png").read_bytes() == picture
+    assert "docs/launch_cost.png" in (ROOT / "README.md").read_text(encoding="utf-8")
