@@ -223,6 +223,6 @@ def test_a_heading_that_asks_keeps_its_mark():
 
 
 def test_the_picture_in_the_readme_is_the_recorded_one():
-    picture = build_notebooks.readme_picture(build_notebooks.build(ROOT))
-    assert picture[:4] == b"\x89PNG" and (ROOT / "docs/launch_cost.png").read_bytes() == picture
-    assert "docs/launch_cost.png" in (ROOT / "README.md").read_text(encoding="utf-8")
+    picture = build_notebooks.readme_picture(build_notebooks.build(build_notebooks.ROOT))
+    assert picture[:4] == b"\x89PNG" and (build_notebooks.ROOT / "docs/launch_cost.png").read_bytes() == picture
+    assert "docs/launch_cost.png" in (build_notebooks.ROOT / "README.md").read_text(encoding="utf-8")
