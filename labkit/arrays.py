@@ -91,7 +91,7 @@ def to_host(buffer, stream=None):
         status = ok(cudart.cudaStreamIsCapturing(stream))
         if int(status):
             raise LabError("to_host() was asked to wait for a stream that is capturing.", "A capture records; nothing has run, so there is nothing to read.",
-                           "End the capture, launch the graph, then read. The capture is still as it was.")
+                           "End the capture, launch the graph, then read. The capture is still as it was; recover() ends one left open.")
         ok(cudart.cudaStreamSynchronize(stream))
     out = np.empty(buffer.size, buffer.dtype)
     ok(cudart.cudaMemcpy(out.ctypes.data, buffer.ptr, buffer.nbytes, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost))

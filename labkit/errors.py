@@ -63,7 +63,7 @@ CATALOGUE = {
           "Check that the folder exists and that you may write there."),
     400: ("The handle is not, or no longer, a live CUDA object of this kind.",
           "Check that nothing destroyed it, and that a stream is not passed where an event is expected."),
-    401: ("The object is in a state that does not allow this call, for example an End without a Begin.",
+    401: ("The object is in a state that does not allow this call: an End without a Begin, say, or a second Begin.",
           "Ask cudaStreamIsCapturing first; recover() ends captures that were left open."),
     500: ("No symbol of this name exists.", "Check the kernel's name against its source; it needs extern \"C\"."),
     600: ("The work has been queued and has not finished yet. This is an answer, not a failure.",

@@ -18,7 +18,8 @@ import numpy as np
 
 from labkit.arrays import DeviceArray
 from labkit.backend import cudart as _chosen
-from labkit.errors import LabError, ok
+from labkit.compiling import compile_source, load  # noqa: F401
+from labkit.errors import LabError
 
 _SCALARS = {
     "float": (np.float32, ctypes.c_float), "double": (np.float64, ctypes.c_double),
@@ -146,7 +147,7 @@ class Kernel:
     def func_on(self, cudart):
         """`func` for a given cudart module (the conformance suite drives two)."""
         if cudart not in self._loaded:
-            self._loaded[cudart] = _load(self, cudart)
+            self._loaded[cudart] = _sim_handle(self) if is_simulator(cudart) else load(self, cudart)
         return self._loaded[cudart]
 
 
@@ -157,39 +158,6 @@ _SCALARS_BY_DTYPE = {np.dtype(d): c for d, c in _SCALARS.values()}
 def is_simulator(cudart):
     """True when this cudart module is the simulator's."""
     return cudart.__name__.startswith("labkit.sim")
-
-
-def compile_source(source, name, arch):
-    """Compile CUDA C for `arch` ("sm_90": machine code, "compute_75": PTX) to bytes, GPU or not.
-
-    Raises LabError with the compiler's own text. Stands for: NVRTC, Compilation.
-    """
-    from cuda.bindings import nvrtc
-    program = ok(nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], []))
-    options = [f"--gpu-architecture={arch}".encode()]
-    result = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    if int(result[0]):
-        log = b" " * ok(nvrtc.nvrtcGetProgramLogSize(program))
-        ok(nvrtc.nvrtcGetProgramLog(program, log))
-        raise LabError(f"The kernel {name} does not compile.", log.decode(errors="replace").strip("\0 \n"),
-                       "Correct the CUDA C text; the line numbers count from its first line.")
-    size, get = (nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN) if arch.startswith("sm_") else (nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-    image = b" " * ok(size(program))
-    ok(get(program, image))
-    return image
-
-
-def _load(kernel, cudart):
-    if is_simulator(cudart):
-        from labkit import sim
-        return sim.register(kernel)
-    attribute = cudart.cudaDeviceAttr
-    major = ok(cudart.cudaDeviceGetAttribute(attribute.cudaDevAttrComputeCapabilityMajor, 0))
-    minor = ok(cudart.cudaDeviceGetAttribute(attribute.cudaDevAttrComputeCapabilityMinor, 0))
-    image = compile_source(kernel.source, kernel.name, f"sm_{major}{minor}")
-    kernel._image = image                                  # the library may read it later
-    library = ok(cudart.cudaLibraryLoadData(image, [], [], 0, [], [], 0))
-    return ok(cudart.cudaLibraryGetKernel(library, kernel.name.encode()))
 
 
 _thread = threading.local()
@@ -209,6 +177,11 @@ def _gpu_launcher(cudart):
         code, = launch_kernel(kernel._function, *grid, *block, shared, stream or 0, kernel.address(values), 0)
         return (cudart.cudaError_t(int(code)),) if code else success
     return start
+
+
+def _sim_handle(kernel):
+    from labkit import sim
+    return sim.register(kernel)
 
 
 def _sim_launcher(cudart):

@@ -21,7 +21,7 @@ from labkit.errors import LabError, ok
 from labkit.predict import number
 from labkit.recordings import Provenance
 
-NO_RECORDING = ("No recording for this code: it is not the code that was timed, or these parameters were not.\n"
+NO_RECORDING = ("No recording for this code: it is not, to the letter, the code that was timed (comments count),\nor these parameters were not.\n"
                 "The simulator has no clock, so there is no figure to show. To measure it, run it on a GPU;\n"
                 "to see the recorded figure again, undo the change.")
 
@@ -182,7 +182,7 @@ def blame(name, experiment):
     except Exception as error:
         line = traceback.extract_tb(error.__traceback__)[-1].line
         raise LabError(f"In {name!r} of {experiment!r}: {type(error).__name__}: {error}",
-                       f"The function stopped at `{line}`; nothing was timed.", "Call the function by itself in a cell until it works.") from error
+                       f"The function stopped at `{line}`; nothing was timed.", "Call the function by itself in a cell until it works. If it stopped inside a capture, recover() ends that.") from error
 
 
 @contextlib.contextmanager

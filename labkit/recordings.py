@@ -43,7 +43,7 @@ class Provenance:
     how: str = "measured"
 
     def __str__(self):
-        return f"{self.gpu} · driver {self.driver} · CUDA {self.cuda} · {self.date} · {self.how}"
+        return f"{self.gpu} · driver {self.driver} · runtime {self.cuda} · {self.date} · {self.how}"
 
 
 def here(how="measured"):

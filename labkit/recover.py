@@ -16,7 +16,7 @@ def recover(*streams):
     """End every capture left open on `streams`, and restore this thread's capture mode to Global.
 
     Without arguments: on all streams that the calling cell or function has in its variables.
-    Returns how many captures it ended, and says so. Never raises for a stream that is fine. A variable
+    Says how many captures it ended. Never raises for a stream that is fine. A variable
     that still holds a destroyed stream should be deleted first: CUDA may crash when asked about it.
     Stands for: cudaStreamEndCapture, cudaThreadExchangeStreamCaptureMode.
     """
@@ -39,5 +39,4 @@ def recover(*streams):
     mode = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
     ok(cudart.cudaThreadExchangeStreamCaptureMode(mode))
     cudart.cudaGetLastError()
-    print(f"recover: {ended} capture{'s' * (ended != 1)} ended, {len(streams)} stream{'s' * (len(streams) != 1)} free again.")
-    return ended
+    print(f"recover: {ended} capture{'s' * (ended != 1)} ended." if ended else "recover: nothing was open.")

@@ -59,6 +59,18 @@ def _written(cell):
     return [cell["cell_type"], text, json.dumps(attached, sort_keys=True)] if text.strip() or attached else None
 
 
+def unanswered(data):
+    """A notebook's bytes without outputs: a learner predicts first, and what a cell shows should be their own."""
+    try:
+        notebook = json.loads(data)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell["outputs"], cell["execution_count"] = [], None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return data                    # no notebook: handed out as it is
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
 def refresh(root, work=None):
     """Bring `work` (default: root/work) up to date with the clone at `root`; the list of Notes.
 
@@ -94,7 +106,7 @@ def _shipped(root):
 def _bring(source, work, name, handed):
     """One file of the clone into work/; yields at most one Note."""
     try:
-        data = source.read_bytes()
+        data = unanswered(source.read_bytes()) if name.endswith(".ipynb") else source.read_bytes()
     except OSError as no:
         yield Note("failed", name, str(no))
         return

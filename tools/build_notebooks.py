@@ -27,7 +27,7 @@ import lint_lessons  # noqa: E402
 
 FIGURES = ("measurements", "timelines")  # folders of a recording, and of labkit/data
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   kernelspec:
-#     display_name: Python 3
+#     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
 # ---
@@ -122,6 +122,7 @@ guess = predict("The last entry of y after the capture?", None, unit="")
 
 # %% tags=["nbval-check-output"]
 print(to_host(y, stream))
+guess.against(to_host(y, stream)[-1].item());
 
 # %% [markdown]
 # Unchanged. A capture *records*. To run the recording, turn it into an **executable** once, then
@@ -137,12 +138,14 @@ for _ in range(2):
 # ## When something breaks
 #
 # A failed capture can leave a stream stuck. `recover()` ends what is open, on every stream in your
-# variables, so that the next cell works. Try it: it is harmless when nothing is wrong.
+# variables, so that the next cell works. It is harmless when nothing is wrong. (*None* below is CUDA's
+# word for a stream that captures nothing.)
 
 # %% tags=["nbval-check-output"]
+recover(stream)
 ok(cudart.cudaStreamBeginCapture(stream, cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal))
 print(graph.capture_state(stream).status)
-ended = recover(stream)
+recover(stream)
 print(graph.capture_state(stream).status)
 
 # %% [markdown]

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   kernelspec:
-#     display_name: Python 3
+#     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
 # ---
@@ -52,6 +52,7 @@ reel.show()
 # %% tags=["nbval-check-output"]
 print(graph.kinds(recorded))
 print(graph.edges(recorded))
+guess.against(len(graph.nodes(recorded)));
 
 # %% [markdown]
 # Every CUDA call on the stream became one node, each with an edge from the one before. The `print`
@@ -93,6 +94,7 @@ print(cudart.cudaGraphDestroy(recorded)[0].name)
 print(cudart.cudaGraphLaunch(executable, stream)[0].name, "without the graph")
 print(cudart.cudaStreamSynchronize(stream)[0].name)
 print(cudart.cudaGraphExecDestroy(executable)[0].name)
+del recorded, executable         # handles of what is gone
 
 # %% [markdown]
 # ## Which streams can capture?
@@ -133,7 +135,8 @@ def ask(call, on, mode, elsewhere=False):
 
 host = np.full(4, 3, dtype=np.float32)
 def copy():                      # an ordinary copy, which waits until it is done
-    return cudart.cudaMemcpy(x.ptr, host.ctypes.data, host.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
+    return cudart.cudaMemcpy(x.ptr, host.ctypes.data, host.nbytes,
+                             cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
 
 # %% tags=["expects-figure"]
 cases = {"cudaMalloc, same thread": (lambda: cudart.cudaMalloc(16), stream, False),
@@ -148,16 +151,16 @@ draw.answers(table, "What a call answers while a stream captures")
 # %% tags=["nbval-check-output"]
 for row, cells in table.items():
     print(f"{' '.join(row.split()):42}", *(f"{int(code):5}" for code in cells.values()))
+guess.against(sum(int(code) == 0 for code in table["cudaMalloc, other thread"].values()));
 
 # %% [markdown]
-# Global, the default, refuses `cudaMalloc` in every thread. ThreadLocal refuses it in the capturing
-# thread only. Relaxed allows it. Waiting for the whole device is refused always, from anywhere, and
-# each refusal costs you the capture.
+# Global refuses `cudaMalloc` in every thread, ThreadLocal in the capturing thread only, Relaxed nowhere.
+# Waiting for the whole device is always refused. Each refusal costs you the capture.
 #
 # ## The silent one
 #
-# Look at the last two rows. Beside a *blocking* stream an ordinary copy gives 906. Beside a
-# *non-blocking* stream it succeeds. **Predict:** is it in the graph?
+# The last two rows: an ordinary copy uses the default stream, which waits for every *blocking* stream,
+# hence 906. A *non-blocking* stream has no such tie. **Predict:** is the copy in the graph?
 
 # %% tags=["nbval-check-output"]
 ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))

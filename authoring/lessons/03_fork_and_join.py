@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   kernelspec:
-#     display_name: Python 3
+#     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
 # ---
@@ -51,6 +51,7 @@ reel.show()
 # %% tags=["nbval-check-output"]
 print(graph.kinds(diamond))
 print(graph.edges(diamond))
+guess.against(len(graph.edges(diamond)));
 
 # %% [markdown]
 # Four nodes and four edges. Recording an event and waiting for it added no node. They only moved the
@@ -71,8 +72,8 @@ for _ in range(2):
 # %% [markdown]
 # ## What makes a stream part of a capture?
 #
-# You began the capture on *a*. Nobody told *b*. Ask both after each step: the status, and whether
-# they are in the same capture.
+# You began the capture on *a*. Nobody told *b*. Ask both after each step: the status (*None* is
+# CUDA's word for not capturing), and whether they are in the same capture.
 
 # %% tags=["nbval-check-output"]
 def show(step):
@@ -140,10 +141,12 @@ def let_two_captures_meet():
     ok(cudart.cudaStreamBeginCapture(b, GLOBAL))
     return cudart.cudaStreamWaitEvent(b, fork, 0)[0]
 
-table = {"work, and no join": {"the mistake": forked(), "then, end on a": cudart.cudaStreamEndCapture(a)[0]}}
+launched, end = forked(), cudart.cudaStreamEndCapture(a)[0]
+table = {"work, and no join": {"the mistake": launched, "then, end on a": end}}
 for mistake in (end_on_the_wrong_stream, wait_for_an_old_event, let_two_captures_meet):
     code = mistake()
-    table[mistake.__name__.replace("_", " ")] = {"the mistake": code, "then, end on a": cudart.cudaStreamEndCapture(a)[0]}
+    end = cudart.cudaStreamEndCapture(a)[0]
+    table[mistake.__name__.replace("_", " ")] = {"the mistake": code, "then, end on a": end}
     recover(a, b)
 
 # %% tags=["expects-figure"]
@@ -156,8 +159,8 @@ for mistake, codes in table.items():
 # %% [markdown]
 # ## A wide fork
 #
-# One event can fork many streams, and one stream can join them all. Recovered and whole: three
-# branches out of one kernel and back into one.
+# One event can fork many streams, and one stream can join them all: three branches out of one kernel
+# and back into one. The event `join` is used twice; a wait means the record before it.
 
 # %% tags=["nbval-check-output"]
 ok(cudart.cudaStreamBeginCapture(a, GLOBAL))
@@ -195,8 +198,8 @@ print("the external event ", cudart.cudaEventSynchronize(join)[0].name)
 # %% [markdown]
 # ## Take with you
 #
-# - A stream joins a capture by *waiting* for one of its events.
-# - Record and wait are edges, not nodes.
+# - A stream enters a capture by *waiting* for one of its events.
+# - Record and wait make edges, not nodes.
 # - Every branch with work must come back to the stream that began.
 #
-# That is all you need to record any graph. Lesson 04 will turn to what a graph costs to make.
+# With this you can record a graph of any shape. What it costs to make one is the next question.

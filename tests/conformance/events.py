@@ -115,7 +115,7 @@ def _use(t, what, event, stream, other):
 
 
 @scenario("After the capture an event recorded in it is of no use until it is recorded again.", control="recorded again",
-          variants={"recorded again": dict(again=True), "as captured": dict(again=False)}, each={"what": AFTER[:-1]})
+          variants={"recorded again": dict(again=True), "as captured": dict(again=False)}, each={"what": (*AFTER[:-1], "external wait")})
 def a_captured_event_after_the_capture(t, again, what):
     stream, other, event, x = t.stream(), t.stream(), t.event(), t.device([0] * 4)
     t.begin(stream)
@@ -126,7 +126,12 @@ def a_captured_event_after_the_capture(t, again, what):
     if again:
         t.cudaEventRecord(event, stream)
         t.cudaStreamSynchronize(stream)
-    _use(t, what, event, other, None)
+    if what == "external wait":
+        t.begin(other) if again else None
+        t.cudaStreamWaitEvent(other, event, EXTERNAL)
+        t.end(other) if again else None
+    else:
+        _use(t, what, event, other, None)
     t.recovered(stream), t.recovered(other)
 
 

@@ -134,16 +134,21 @@ def freeing_memory_from_outside_in_a_capture(t, whose, mode):
 
 
 @scenario("A refused free leaves its mark: the graph counts as one that frees memory.", control="no free",
-          variants={"no free": dict(free=False), "refused": dict(free=True)}, each={"what": ("twice", "clone", "child", "destroy node")})
+          variants={"no free": dict(free=False), "refused": dict(free=True)}, each={"what": ("twice", "clone", "child", "destroy node", "remove edge")})
 def a_refused_free_marks_the_graph(t, free, what):
     stream = t.stream()
     t.begin(stream)
     t.fill(stream, t.ones, 1)
     if free:
         t.cudaFreeAsync(t.spare.ptr, stream)
+    if what == "remove edge":
+        t.fill(stream, t.ones, 1)
     graph = t.end(stream)
     t.graph(graph)
-    if what == "twice":
+    if what == "remove edge":
+        nodes = t.cudaGraphGetNodes(graph, 2)[1]
+        t.remove_edges(graph, nodes[:1], nodes[1:])
+    elif what == "twice":
         t.instantiate(graph), t.instantiate(graph)
     elif what == "clone":
         t.cudaGraphClone(graph)

@@ -67,7 +67,13 @@ def test_the_first_time_everything_is_handed_out_and_nothing_else(clone):
     handed = [LESSON, "exercises/01_fork.ipynb", "exercises/sizes.csv"]
     assert clone.refresh() == [("new", name) for name in handed]
     assert clone.files() == sorted([*handed, ".labkit.json"])
-    assert (clone.work / LESSON).read_bytes() == (clone.root / LESSON).read_bytes()
+    assert clone.cells() == ["version 1"]
+
+
+def test_no_answer_is_handed_out_before_the_question(clone):
+    clone.ship("version 1", outputs=RUN)
+    clone.refresh()
+    assert "ran" in (clone.root / LESSON).read_text() and "ran" not in (clone.work / LESSON).read_text()
 
 
 def test_a_second_time_nothing_happens(opened):
@@ -102,10 +108,10 @@ def test_running_a_notebook_is_not_a_change(opened):
     assert opened.refresh() == [("replaced", LESSON)]
 
 
-def test_new_outputs_alone_reach_an_unchanged_file(opened):
+def test_new_outputs_alone_are_no_newer_version(opened):
+    mine = (opened.work / LESSON).read_bytes()
     opened.ship("version 1", outputs=RUN)
-    assert opened.refresh() == [("replaced", LESSON)]
-    assert "ran" in (opened.work / LESSON).read_text()
+    assert opened.refresh() == [] and (opened.work / LESSON).read_bytes() == mine
 
 
 @pytest.mark.parametrize("mine", [["version 1", "mine"], ["mine"], []], ids=["added", "edited", "emptied"])

@@ -192,8 +192,10 @@ def test_recover_ends_what_is_open_and_restores_the_mode(capsys):
     ok(cudart.cudaStreamBeginCapture(streams[0], GLOBAL))
     cudart.cudaMalloc(16)                                        # breaks it
     cudart.cudaThreadExchangeStreamCaptureMode(cudart.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed)
-    assert recover() == 1 and "1 capture ended" in capsys.readouterr().out     # found in the list above
-    assert graph.capture_state(streams[0]).status == "None" and recover(*streams) == 0
+    recover()                                                    # finds them in the list above
+    assert "1 capture ended" in capsys.readouterr().out and graph.capture_state(streams[0]).status == "None"
+    recover(*streams)
+    assert "nothing was open" in capsys.readouterr().out
     old = ok(cudart.cudaThreadExchangeStreamCaptureMode(GLOBAL))
     assert old == GLOBAL
 
@@ -201,7 +203,7 @@ def test_recover_ends_what_is_open_and_restores_the_mode(capsys):
 def test_recover_ends_a_fork_from_either_side():
     for order in (0, 1):
         a, b = diamond()
-        assert recover(*((a, b) if order == 0 else (b, a))) >= 1
+        recover(*((a, b) if order == 0 else (b, a)))
         assert graph.capture_state(a).status == graph.capture_state(b).status == "None"
 
 

@@ -87,9 +87,9 @@ def test_run_twice_in_one_namespace_every_cell_still_runs(notebook):
 def test_every_cell_run_twice_in_a_row_raises_nothing_unexplained(notebook):
     session = inprocess.Session()
     for cell in cells.code_cells(notebook):
-        for _ in range(2):
+        for again in (False, True):         # a cell that destroys things drops their names, so that nobody uses them
             _, error = session.run(cells.text(cell["source"]))
-            assert error is None or isinstance(error, LabError), (cell["id"], error)
+            assert error is None or isinstance(error, (LabError, NameError) if again else LabError), (cell["id"], error)
 
 
 def test_run_in_reverse_only_labkit_and_missing_names_complain(notebook):
