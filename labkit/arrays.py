@@ -35,8 +35,6 @@ class DeviceArray:
     def __int__(self):
         return self.ptr
 
-    __index__ = __int__
-
     @property
     def __cuda_array_interface__(self):
         return {"shape": (self.size,), "typestr": self.dtype.str, "data": (self.ptr, False), "version": 3}
@@ -53,16 +51,25 @@ class DeviceArray:
 
 def empty(size, dtype=np.float32):
     """A buffer of `size` elements whose contents are not set. Stands for: cudaMalloc."""
-    if not isinstance(size, (int, np.integer)) or size <= 0:
+    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size <= 0:
         raise LabError(f"empty() got the size {size!r:.40}.", "A buffer has a whole number of elements, at least one.",
                        "Pass the count of elements, not of bytes.")
-    dtype = np.dtype(dtype)
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in "biufc" or not dtype.isnative or size * dtype.itemsize >= 2 ** 63:
+        raise LabError(f"empty() got {size} elements of {dtype}.", "The GPU holds numbers, in its own byte order, and fewer than 2**63 bytes.",
+                       "Use a number type, such as np.float32, and a smaller size.")
     return DeviceArray(ok(cudart.cudaMalloc(int(size) * dtype.itemsize)), int(size), dtype)
 
 
 def to_device(array):
     """A new buffer with the contents of a NumPy array (flattened). Stands for: cudaMalloc, cudaMemcpy."""
-    array = np.ascontiguousarray(array).reshape(-1)
+    try:
+        array = np.ascontiguousarray(array).reshape(-1)
+    except ValueError as no:
+        raise LabError("to_device() got rows of unequal length.", f"NumPy says: {no}.", "Pass an array of one shape.") from None
     if array.dtype.kind not in "biufc":
         raise LabError(f"to_device() got an array of {array.dtype}.", "The GPU holds numbers.", "Pass an array of numbers.")
     buffer = empty(array.size, array.dtype)
@@ -72,6 +79,8 @@ def to_device(array):
 
 def copy_in(buffer, array):
     """Overwrite a buffer with a NumPy array of the same dtype and size. Stands for: cudaMemcpy."""
+    if not isinstance(buffer, DeviceArray):
+        raise LabError(f"copy_in() got {type(buffer).__name__} to copy into.", "It fills a buffer that empty() or to_device() made.", "Pass the buffer first, then the array.")
     array = np.ascontiguousarray(array).reshape(-1)
     if array.dtype != buffer.dtype or array.size != buffer.size:
         raise LabError(f"{array.size} x {array.dtype} was to be copied into {buffer!r}.", "dtype and size must be the same.",

@@ -6,6 +6,7 @@ tests can read a notebook with `json` alone. Not here: running cells (record.py 
 
 import copy
 import hashlib
+import json
 
 CHECKED = "nbval-check-output"  # the text must equal the recorded text
 FIGURE = "expects-figure"  # the run must produce a picture
@@ -67,10 +68,23 @@ def settle(outputs):
 
 
 def recorded(cell):
-    """Where and when the cell's outputs were recorded ("NVIDIA H200, driver ..."), or None."""
-    if cell.get("execution_count") is None:
+    """Where and when the cell's outputs were recorded ("NVIDIA H200, driver ..."), or None.
+
+    None too where the outputs are not, to the letter, those that were recorded: nothing recorded is edited by hand.
+    """
+    mark = cell.get("metadata", {}).get("labkit", {})
+    if cell.get("execution_count") is None or "recorded" not in mark:
         return None
-    return cell.get("metadata", {}).get("labkit", {}).get("recorded")
+    return mark["recorded"] if mark.get("outputs") == seal(cell["outputs"], mark["recorded"]) else None
+
+
+def seal(outputs, where):
+    """A digest of settled outputs and of where they were recorded."""
+    def plain(output):
+        data = {kind: value if kind.endswith("+json") else text(value) for kind, value in output.get("data", {}).items()}
+        return [output["output_type"], text(output.get("text")), data, output.get("name"), output.get("ename")]
+    whole = json.dumps([where, *map(plain, outputs)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 def printed(outputs):

@@ -9,6 +9,7 @@ On the simulator the twin runs in place of the compiled text: `twin(i, *args)`, 
 the global thread index of every thread of the launch, and a pointer is indexed like an array.
 """
 import ctypes
+import math
 import operator
 import re
 import threading
@@ -52,6 +53,9 @@ def _pointer(param):
             return int(value)
         if hasattr(value, "__cuda_array_interface__"):
             shape = value.__cuda_array_interface__           # raises LabError for a freed labkit buffer
+            if shape.get("strides") is not None and not getattr(getattr(value, "flags", None), "c_contiguous", False):
+                raise LabError(f"{type(value).__name__} with gaps between its elements was passed for {param.ctype}.",
+                               "The kernel would read the gaps.", "Pass a contiguous copy of it.")
             if np.dtype(shape["typestr"]) != param.dtype:
                 raise LabError(f"A buffer of {np.dtype(shape['typestr'])} was passed for {param.ctype}.",
                                "The kernel would read its bytes as another type.", f"Pass a buffer of {param.dtype}.")
@@ -67,17 +71,20 @@ def _pointer(param):
 def _scalar(param):
     """A function that gives a number as a NumPy scalar of the parameter's type, or raises LabError where it does not fit."""
     whole, make = param.dtype.kind in "iu", param.dtype.type
+    largest = 0 if whole else float(np.finfo(param.dtype).max)
     low, high = (int(np.iinfo(param.dtype).min), int(np.iinfo(param.dtype).max)) if whole else (0, 0)
 
     def number(value):
-        if not whole and type(value) is float:
+        if not whole and type(value) is float and -largest <= value <= largest:
             return make(value)
         try:
             found = operator.index(value) if whole else float(operator.pos(value))    # pos: text has none
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise LabError(f"{value!r:.40} was passed for {param.ctype}.", f"It is a {type(value).__name__}, not a number of that kind.",
                            f"Pass {'a whole number' if whole else 'a number'}.") from None
         if whole and not low <= found <= high:
+            raise LabError(f"{found} was passed for {param.ctype}.", "The number does not fit in that type.", "Use a smaller number.")
+        if not whole and math.isfinite(found) and abs(found) > largest:
             raise LabError(f"{found} was passed for {param.ctype}.", "The number does not fit in that type.", "Use a smaller number.")
         return make(found)
     return number
@@ -193,6 +200,7 @@ def _sim_launcher(cudart):
     return start
 
 
+_NO_STREAM = (tuple, list, str, bytes, float, DeviceArray, Kernel)
 _launchers = {}                                            # cudart module: how to launch there
 
 
@@ -201,6 +209,10 @@ def launch_on(cudart, stream, kernel, grid, block, *args, shared=0):
     if not isinstance(kernel, Kernel):
         raise LabError(f"launch() got {type(kernel).__name__} as its kernel.", "The order is launch(stream, kernel, grid, block, *args).",
                        "Pass a labkit.Kernel second.")
+    if isinstance(stream, _NO_STREAM) or not isinstance(shared, int):
+        raise LabError(f"launch() got {type(stream).__name__} as its stream, and shared={shared!r:.20}.",
+                       "A stream is a handle; what cudaStreamCreate returns is a tuple with a code and the handle. shared is bytes.",
+                       "Unpack the tuple with ok(...), and pass the handle first.")
     if cudart not in _launchers:
         _launchers[cudart] = (_sim_launcher if is_simulator(cudart) else _gpu_launcher)(cudart)
     return _launchers[cudart](stream, kernel, _dims("grid", grid), _dims("block", block), shared, kernel.pack(args))

@@ -99,7 +99,7 @@ def measure(experiment, variants, *, setup=None, stream=None, repeat=30, warmup=
     params, roles = recordings.plain(params), roles_of(experiment, variants, setup)
     if not isinstance(repeat, int) or repeat < 1:
         raise LabError(f"measure() got repeat = {repeat!r}.", "It is how often each variant is timed.", "Use a whole number, such as 30.")
-    key = recordings.digest_if_needed(roles)
+    key = recordings.digest_if_needed(roles, f"waits for {'the device' if stream is None else 'a stream'}")
     with blame("setup", experiment):
         made = [setup(**params)] if setup else []
     calls = {name: partial(fn, *made, **params) for name, fn in variants.items()}

@@ -52,7 +52,7 @@ def stamp(notebook, where):
     """Mark every code cell of a notebook that has just run: its digest, and where it ran."""
     for cell, digest in zip(cells.code_cells(notebook), cells.digests(notebook)):
         cell["outputs"] = cells.settle(cell["outputs"])
-        cell["metadata"]["labkit"] = {"digest": digest, "recorded": where}
+        cell["metadata"]["labkit"] = {"digest": digest, "recorded": where, "outputs": cells.seal(cell["outputs"], where)}
     return notebook
 
 

@@ -2,7 +2,7 @@
 import sys
 
 from labkit.backend import cudart
-from labkit.errors import Undefined, ok
+from labkit.errors import LabError, Undefined, ok
 
 
 def _streams_in(names):
@@ -20,6 +20,9 @@ def recover(*streams):
     that still holds a destroyed stream should be deleted first: CUDA may crash when asked about it.
     Stands for: cudaStreamEndCapture, cudaThreadExchangeStreamCaptureMode.
     """
+    streams = [item for stream in streams for item in (stream if isinstance(stream, (list, tuple)) else [stream])]
+    if not all(isinstance(stream, (int, cudart.cudaStream_t)) for stream in streams):
+        raise LabError("recover() got something that is no stream.", "It ends captures on streams.", "Pass stream handles, or nothing for all in your variables.")
     if not streams:
         frame = sys._getframe(1)
         found = [*_streams_in(frame.f_globals), *_streams_in(frame.f_locals)]

@@ -56,7 +56,7 @@ def take_outputs(notebook, *sources):
             if found is not None and cells.recorded(found):
                 cell.outputs = [nbformat.from_dict(o) for o in cells.settle(found["outputs"])]
                 cell.execution_count = found["execution_count"]
-                cell.metadata["labkit"]["recorded"] = cells.recorded(found)
+                cell.metadata["labkit"].update(recorded=cells.recorded(found), outputs=found["metadata"]["labkit"]["outputs"])
                 break
 
 

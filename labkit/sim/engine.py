@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 
+from labkit.errors import Undefined
 from .world import world
 
 PENDING, RUNNING, DONE = range(3)
@@ -76,6 +77,7 @@ class _Worker:
         threading.Thread(target=self.loop, name="labkit device", daemon=True).start()
 
     def loop(self):
+        _working.device = True
         while True:
             ops, faults, finished = self.inbox.get()
             try:
@@ -102,6 +104,9 @@ def wait(ops):
     Called without the world's lock. An interrupt leaves the work running.
     """
     pending = [op for op in ops if op is not None and op.state != DONE]
+    if pending and getattr(_working, "device", False):
+        raise Undefined("The NumPy twin of a kernel called CUDA and would wait for itself.", "A kernel runs on the GPU and cannot call the runtime.",
+                        "Read the result after the launch, with to_host(buffer, stream).")
     if pending:
         finished = begin(pending)
         while not finished.wait(0.5):           # a wait without end cannot be interrupted everywhere

@@ -172,6 +172,9 @@ def wait_event(stream, handle, flags=0):
     if mine is None and event.captured is not None and capture.gone(event.captured[0]):
         raise Refused("InvalidValue")               # found before the flags are looked at
     if flags == EXTERNAL:
+        if mine is not None and event.captured is not None and capture.gone(event.captured[0]):
+            capture.active(stream)
+            capture.invalidate(stream, "InvalidValue")
         if mine is None:
             raise Refused("IllegalState")
         capture.add(stream, work.EventWait(event))

@@ -115,7 +115,7 @@ def _use(t, what, event, stream, other):
 
 
 @scenario("After the capture an event recorded in it is of no use until it is recorded again.", control="recorded again",
-          variants={"recorded again": dict(again=True), "as captured": dict(again=False)}, each={"what": (*AFTER[:-1], "external wait")})
+          variants={"recorded again": dict(again=True), "as captured": dict(again=False)}, each={"what": (*AFTER[:-1], "external wait", "external wait in a capture")})
 def a_captured_event_after_the_capture(t, again, what):
     stream, other, event, x = t.stream(), t.stream(), t.event(), t.device([0] * 4)
     t.begin(stream)
@@ -126,10 +126,12 @@ def a_captured_event_after_the_capture(t, again, what):
     if again:
         t.cudaEventRecord(event, stream)
         t.cudaStreamSynchronize(stream)
-    if what == "external wait":
-        t.begin(other) if again else None
+    if "external" in what:
+        inside = again or "capture" in what
+        t.begin(other) if inside else None
         t.cudaStreamWaitEvent(other, event, EXTERNAL)
-        t.end(other) if again else None
+        t.status(other)
+        t.end(other) if inside else None
     else:
         _use(t, what, event, other, None)
     t.recovered(stream), t.recovered(other)

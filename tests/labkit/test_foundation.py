@@ -116,7 +116,7 @@ def test_there_and_back():
         buffer.free()
 
 
-@pytest.mark.parametrize("call", [lambda: empty(0), lambda: empty(-1), lambda: empty(2.5), lambda: empty("4"), lambda: to_device(["a"]), lambda: to_device(np.array([object()])),
+@pytest.mark.parametrize("call", [lambda: empty(0), lambda: empty(-1), lambda: empty(2.5), lambda: empty(True), lambda: empty(4, object), lambda: empty(4, "nope"), lambda: empty(4, ">f4"), lambda: empty(2 ** 63), lambda: to_device([[1, 2], [3]]), lambda: copy_in(5, np.zeros(4)), lambda: recover("x"), lambda: empty("4"), lambda: to_device(["a"]), lambda: to_device(np.array([object()])),
                                   lambda: to_host(np.zeros(3)), lambda: to_host(5), lambda: copy_in(empty(4), np.zeros(4)), lambda: copy_in(empty(4), np.zeros(3, np.float32))])
 def test_a_wrong_array_is_a_laberror(call):
     with pytest.raises(LabError):

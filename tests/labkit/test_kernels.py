@@ -75,6 +75,21 @@ def test_a_wrong_argument_is_a_laberror_that_says_which(stream, change, says):
         launch(stream, given["kernel"], given["grid"], given["block"], given["y"], given["a"], given["n"])
 
 
+@pytest.mark.parametrize("stream", [(0, 5), "s", 1.5, [1]])
+def test_what_is_no_stream_is_refused(stream):
+    with pytest.raises(LabError, match="Unpack the tuple with ok"):
+        launch(stream, kernels.fill, 1, 4, 64, 1.0, 4)
+
+
+def test_a_swapped_buffer_and_a_number_too_large_are_refused(stream):
+    y = floats(0)
+    for a in (y, 1e300, 10 ** 400):
+        with pytest.raises(LabError, match="was passed for float"):
+            launch(stream, kernels.fill, 1, 1, y, a, 1)
+    with pytest.raises(LabError, match="was passed for int"):
+        launch(stream, kernels.fill, 1, 1, y, 1.0, y)
+
+
 def test_too_few_and_too_many_arguments(stream):
     for args in [(), (1, 2, 3, 4)]:
         with pytest.raises(LabError, match="It takes 3: float\\*, float, int"):

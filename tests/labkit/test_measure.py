@@ -1,4 +1,6 @@
 """measure(), timeline(), predict(): honest figures, and none at all for code that was not timed."""
+import functools
+import types
 import enum
 import gc
 import importlib
@@ -138,8 +140,8 @@ def digest_of(source, name="f", **names):
 # ---- what a recording is keyed by --------------------------------------------------------------
 
 def test_the_digest_is_this_on_every_python_version():
-    assert r.digest({"stream": slow, "graph": fast}) == "94e087d2e093ecad"
-    assert r.digest({"nested": nested}) == "960303479f19de69"
+    assert r.digest({"stream": slow, "graph": fast}) == "8b14f7a8f0d49027"
+    assert r.digest({"nested": nested}) == "85fa4b0f6f0c9069"
 
 
 def test_changed_text_changes_the_digest_and_other_cells_do_not():
@@ -168,16 +170,67 @@ def test_a_class_of_the_same_notebook_counts():
     assert digest_of(source.format(1)) != digest_of(source.format(2))
 
 
-def test_addresses_arrays_and_what_is_only_named_alike_do_not_count():
+def test_addresses_and_what_is_only_named_alike_do_not_count():
     source = "def f(K):\n    g = lambda x: x.K\n    return g, P, A\n"
-    assert digest_of(source, K=1, x=1, P=2 ** 40, A=[1]) == digest_of(source, K=2, x=2, P=2 ** 41, A=[2])
+    array = np.zeros(3)
+    assert digest_of(source, K=1, x=1, P=2 ** 40, A=array) == digest_of(source, K=2, x=2, P=2 ** 41, A=array + 1)
+    assert digest_of(source, P=1, A=np.zeros(3)) != digest_of(source, P=1, A=np.zeros(4))
 
 
-def test_labkit_numpy_and_python_itself_do_not_count():
+def test_the_text_of_labkit_and_python_does_not_count_but_the_name_does():
+    import math
     import textwrap
     from labkit.kernels import launch
-    source = "def f():\n    return launch, tool\n"
-    assert digest_of(source, launch=launch, tool=textwrap.dedent) == digest_of(source, launch=np.zeros, tool=np.ones)
+    source = "def f():\n    return tool\n"
+    found = [digest_of(source, tool=tool) for tool in (launch, textwrap.dedent, math.sin, math.cos, np.zeros, np.mean, np.add, int)]
+    assert len(set(found)) == len(found) and found[0] == digest_of(source, tool=launch)
+
+
+def ten_times(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        for _ in range(10):
+            function(*args, **kwargs)
+    return wrapped
+
+
+class Machinery:
+    size = 3
+
+
+@pytest.mark.parametrize("change", [
+    lambda names: names.update(g=ten_times(names["g"])), lambda names: names.update(g=functools.lru_cache(names["g"])),
+    lambda names: names.update(g=functools.partial(names["g"], 2)), lambda names: names.update(L=[1, 3]), lambda names: names.update(D={"a": 2}),
+    lambda names: setattr(names["M"], "kernel", Kernel("slow", "k", ["int"])), lambda names: names.update(C=type("C", (), {"size": 4})),
+    lambda names: setattr(names["g"], "__defaults__", (9,))], ids=["wrapped", "cached", "partial", "list", "dict", "attribute of a module", "class attribute", "default"])
+def test_what_could_hide_a_change_counts(change):
+    source = "def g(n=1):\n    return n\ndef f():\n    return g(), L, D, M.kernel, C\n"
+
+    def fresh():
+        module = types.ModuleType("kernels_of_mine")
+        module.kernel = Kernel("quick", "k", ["int"])
+        return cell(source, L=[1, 2], D={"a": 1}, M=module, C=type("C", (), {"size": 3}))
+    same, changed = fresh(), fresh()
+    change(changed)
+    assert r.digest({"v": fresh()["f"]}) == r.digest({"v": same["f"]}) != r.digest({"v": changed["f"]})
+
+
+def test_a_wrapped_variant_is_not_the_variant():
+    assert r.digest({"v": slow}) != r.digest({"v": ten_times(slow)})
+
+
+def test_what_cannot_be_named_has_no_recording():
+    source = "def f():\n    return T\n"
+    assert digest_of(source, T=Machinery()) != digest_of(source, T=Machinery())
+
+
+def test_waiting_for_a_stream_is_another_experiment(machine, recorded):
+    assert m.measure("The cost", {"stream": slow, "graph": fast}, stream=machine.cudaStreamCreate()[1] if hasattr(machine, "cudaStreamCreate") else 1, n=2).missing
+
+
+def test_true_is_not_one(machine, recorded):
+    assert not m.measure("The cost", {"stream": slow, "graph": fast}, n=2).missing
+    assert r.find("measurements", "The cost", {"n": True}, "any") is None
 
 
 def test_a_closure_counts_with_its_values_even_where_it_rebinds_them():

@@ -57,7 +57,7 @@ def record(root, folder):
     for index, cell in enumerate(cells.code_cells(ran)):
         cell["execution_count"] = index + 1
         cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"{index}\n"}]
-        cell["metadata"]["labkit"]["recorded"] = HERE
+        cell["metadata"]["labkit"].update(recorded=HERE, outputs=cells.seal(cell["outputs"], HERE))
     for kind in build_notebooks.FIGURES:
         (folder / kind).mkdir(parents=True)
         (folder / kind / "x.json").write_text('{"entries": []}')
@@ -130,6 +130,20 @@ def test_outputs_edited_by_hand_or_lost_counts_are_unrecorded(recorded):
     path.write_text(path.read_text().replace('"execution_count": 2', '"execution_count": null'))
     assert build(recorded) == 0
     assert unrecorded(recorded) == ["00_add.ipynb: 01 print(1 + 1)"]
+
+
+@pytest.mark.parametrize("forged", ["a number", "the place"])
+def test_a_recording_edited_by_hand_is_none(recorded, forged, capsys):
+    path, text = recorded / "notebooks/00_add.ipynb", (recorded / "notebooks/00_add.ipynb").read_text(encoding="utf-8")
+    book = json.loads(text)
+    ran = cells.code_cells(book)[1]
+    if forged == "a number":
+        ran["outputs"] = cells.code_cells(book)[2]["outputs"]
+    else:
+        ran["metadata"]["labkit"]["recorded"] = HERE.replace("H200", "RTX 9090")
+    path.write_text(json.dumps(book, indent=1), encoding="utf-8")
+    assert build(recorded, "--check") == 1 and "00_add.ipynb" in capsys.readouterr().out
+    assert build(recorded) == 0 and unrecorded(recorded) == ["00_add.ipynb: 01 print(1 + 1)"]
 
 
 def test_check_passes_on_what_was_built_and_writes_nothing(recorded, capsys):

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 
 from inprocess import ROOT
+from labkit import cells
 
 HERE = "NVIDIA H200 · driver 580.159.04 · CUDA 13.0 · 2026-12-02 · recorded"
 PLOT = ("import matplotlib.pyplot as plt\nfig = plt.figure(figsize=({size}))\n{draw}\n"
@@ -75,8 +76,8 @@ def report(tmp_path_factory):
         cell = nbformat.v4.new_code_cell(source, metadata={"tags": tags}, id=f"cell-{index}")
         if text is not None:
             cell.execution_count = index + 1
-            cell.metadata["labkit"] = {"recorded": HERE}
             cell.outputs = [nbformat.v4.new_output("stream", text=text)] if text else []
+            cell.metadata["labkit"] = {"recorded": HERE, "outputs": cells.seal(cell.outputs, HERE)}
         book.cells.append(cell)
     nbformat.write(book, str(root / "cases.ipynb"))
     run = subprocess.run(
@@ -112,7 +113,7 @@ def test_a_difference_on_another_gpu_or_driver_says_so(here, differs, monkeypatc
     spec = importlib.util.spec_from_file_location("root_conftest", ROOT / "conftest.py")
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)
-    cell = {"execution_count": 1, "metadata": {"labkit": {"recorded": HERE}}}
+    cell = {"execution_count": 1, "outputs": [], "metadata": {"labkit": {"recorded": HERE, "outputs": cells.seal([], HERE)}}}
     monkeypatch.setattr(module, "backend", Backend("gpu", "a test says so"))
     monkeypatch.setattr(record, "here", lambda: here)
     assert bool(hooks.elsewhere(cell)) is differs

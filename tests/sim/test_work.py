@@ -1,4 +1,6 @@
 """What runs when: queues, graphs, host functions, threads."""
+import gc
+import statistics
 import ctypes
 import threading
 import time
@@ -277,13 +279,18 @@ def seconds(lab, n):
 
 def test_ten_thousand_nodes_take_under_two_seconds_and_ten_times_the_nodes_at_most_twelve_times(lab):
     seconds(lab, 1000)
-    for attempt in range(3):                            # other work on the machine disturbs the ratio
-        small, large = seconds(lab, 10_000), seconds(lab, 100_000)
-        assert small < 2
-        if large <= 12 * small:
-            break
-    else:
-        pytest.fail(f"100,000 nodes took {large / small:.1f} times as long as 10,000")
+    gc.collect()
+    gc.freeze()                                         # objects of other tests are not looked at again and again
+    try:
+        for attempt in range(4):                        # other work on the machine disturbs the ratio
+            small, large = statistics.median(seconds(lab, 10_000) for _ in range(5)), seconds(lab, 100_000)
+            assert small < 2
+            if large <= 12 * small:
+                break
+        else:
+            pytest.fail(f"100,000 nodes took {large / small:.1f} times as long as 10,000")
+    finally:
+        gc.unfreeze()
 
 
 def test_a_long_queue_needs_no_recursion(lab):

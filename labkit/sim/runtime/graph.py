@@ -1,9 +1,19 @@
 """Graph Management: graphs, their nodes and edges as a whole. nodes.py has the kinds of nodes."""
-from .. import graph as graphs, values
+from labkit.errors import NotSimulated
+from .. import convert, graph as graphs, values
 from ..structs import cudaGraphEdgeData
-from ._names import Graph, Node, Nodes, Structs, Text, c_uint, name, size_t
+from ._names import Arg, Graph, Node, Nodes, Text, c_uint, name, size_t
 
-EdgeData = Structs(cudaGraphEdgeData)
+
+def _edge_data(values_):
+    found = convert.sequence(cudaGraphEdgeData)(values_)
+    if any(one.type or one.from_port or one.to_port for one in found):
+        raise NotSimulated("The program gives an edge a type or a port.", "Edges of that kind exist (programmatic dependent launch); the simulator has plain ones only.",
+                           "Run this on a GPU, or pass None for the edge data.")
+    return found
+
+
+EdgeData = Arg(_edge_data)
 
 
 def to_node(node):
