@@ -34,6 +34,7 @@ def clone(tmp_path, monkeypatch):
 
 
 def test_lab_fills_work_and_opens_the_first_lesson(clone):
+    pytest.importorskip("jupyterlab", reason="JupyterLab comes with the lab extra")
     said = RUN.invoke(cli.app, ["lab", "--no-browser", "--port=9999"])
     assert said.exit_code == 0, said.output
     [command] = clone.started
@@ -46,12 +47,14 @@ def test_lab_fills_work_and_opens_the_first_lesson(clone):
 
 
 def test_lab_the_second_time_opens_what_was_open(clone):
+    pytest.importorskip("jupyterlab", reason="JupyterLab comes with the lab extra")
     RUN.invoke(cli.app, ["lab"])
     RUN.invoke(cli.app, ["lab"])
     assert "--LabApp.default_url=/lab" in clone.started[1]
 
 
 def test_lab_keeps_the_token_and_stays_on_this_machine(clone):
+    pytest.importorskip("jupyterlab", reason="JupyterLab comes with the lab extra")
     RUN.invoke(cli.app, ["lab"])
     [command] = clone.started
     assert "--ServerApp.ip=localhost" in command
@@ -112,6 +115,7 @@ def get(address, token=None):
 
 
 def test_jupyterlab_serves_the_lessons_and_asks_for_the_token(clone, tmp_path, monkeypatch):
+    pytest.importorskip("jupyterlab", reason="JupyterLab comes with the lab extra")
     monkeypatch.undo()                                  # a real server, on the copy made here
     workcopy.refresh(clone.root)
     home = tmp_path / "home"
