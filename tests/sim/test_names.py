@@ -155,3 +155,17 @@ def test_arguments_are_accepted_as_in_the_bindings():
     assert params.dst == array.ctypes.data
     with pytest.raises((BufferError, ValueError)):
         params.dst = np.ones((4, 4))[::2, ::2]
+
+
+@pytest.mark.parametrize("line", [12, 13])
+def test_edge_data_that_would_be_dropped_is_refused(line):
+    sim.set_line(line)
+    graph, edge = runtime.cudaGraphCreate(0)[1], runtime.cudaGraphEdgeData()
+    a, b = (runtime.cudaGraphAddEmptyNode(graph, [], 0)[1] for _ in range(2))
+    add = runtime.cudaGraphAddDependencies if line == 13 else runtime.cudaGraphAddDependencies_v2
+    edge.type = 1
+    stream, mode = runtime.cudaStreamCreate()[1], runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
+    for call in (lambda: add(graph, [a], [b], [edge], 1), lambda: runtime.cudaStreamBeginCaptureToGraph(stream, graph, [a], [edge], 1, mode)):
+        with pytest.raises(NotSimulated, match="type or a port"):
+            call()
+    assert not int(runtime.cudaStreamIsCapturing(stream)[1])

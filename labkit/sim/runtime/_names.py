@@ -44,10 +44,6 @@ def Struct(cls):
     return Arg(convert.struct(cls))
 
 
-def Structs(cls):
-    return Arg(convert.sequence(cls))
-
-
 def answer(code, *found):
     """The tuple of a call; a failure is remembered as the thread's last error."""
     member = values.error(code) if isinstance(code, str) else values.enum("cudaError_t")(code)

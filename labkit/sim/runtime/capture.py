@@ -1,11 +1,9 @@
 """Stream Management: capture. Two lines of the bindings, two forms: 13.x adds edge data."""
 from .. import capture as captures, values
-from ..structs import cudaGraphEdgeData
-from ._names import Enum, Graph, Nodes, Stream, Structs, c_uint, name, size_t
-from .graph import edge_data, looked_up, to_node
+from ._names import Enum, Graph, Nodes, Stream, c_uint, name, size_t
+from .graph import EdgeData, edge_data, looked_up, to_node
 
 Mode = Enum("cudaStreamCaptureMode")
-EdgeData = Structs(cudaGraphEdgeData)
 
 
 @name()
