@@ -1,45 +1,67 @@
 """Executables: a graph made ready to launch, and what a launch does.
 
-An executable has its own copy of the nodes' work. A launch takes a snapshot of it, so later
-updates and the end of the executable do not reach launches that are already queued.
+An executable has its own copy of the nodes' work, which update.py changes. A launch takes a snapshot
+of it, so later updates and the end of the executable do not reach launches that are already queued.
 """
 from . import engine, graph as graphs, memory, stream as streams
 from .work import Free
-from .world import Refused, find, world
+from .world import Refused, find, find_alive, world
 
 AUTO_FREE, UPLOAD, DEVICE_LAUNCH, NODE_PRIORITY = 1, 2, 4, 8
 OK, ERROR, INVALID_STRUCTURE, NODE_NOT_SUPPORTED = range(4)
 
 
-class Executable:
-    """jobs: node -> its work here, in an order that respects the edges. last: the newest launch."""
+class Level:
+    """A graph as an executable holds it: the whole, or the graph of a child node.
 
-    def __init__(self, graph, jobs, flags):
-        self.handle, self.graph, self.jobs, self.flags = world.handle("exec"), graph, jobs, flags
+    jobs: node -> its work here (a Level for a child node), in an order that respects the edges.
+    before: node -> the nodes it waited for when the executable was made, in the order of making.
+    Both keep the nodes of that graph, whatever becomes of the graph.
+    """
+    kind = "Graph"
+
+    def __init__(self, graph):
+        self.jobs = {node: Level(node.work.graph) if node.work.kind == "Graph" else node.work for node in graphs.order(graph)}
+        self.before = {node: node.before for node in graph.nodes}
+
+
+class Executable:
+    """level: its copy of the graph. graph: the one that it counts for. last: the newest launch or upload."""
+
+    def __init__(self, graph, level, flags):
+        self.handle, self.graph, self.level, self.flags = world.handle("executable"), graph, level, flags
         self.last = None
         self.allocates, self.frees = list(graph.allocates), list(graph.frees)
-        self.plan = None                    # the jobs with child graphs laid open; made at a launch
+        self.disabled = set()               # nodes that run nothing
+        self.plan = None                    # the steps of a launch, until something changes
 
     def steps(self):
-        """Every job in order, those of child graphs in place of the child node."""
+        """Every job that runs, in order, those of child graphs in place of the child node."""
         if self.plan is None:
-            self.plan = tuple(_lay_open(self.jobs.values()))
+            self.plan = tuple(_lay_open(self.level, self.disabled))
         return self.plan
 
 
-def _lay_open(jobs):
-    stack = [iter(jobs)]
+def _lay_open(level, disabled=()):
+    stack = [iter(level.jobs.items())]
     while stack:
-        for job in stack[-1]:
+        for node, job in stack[-1]:
             if job.kind == "Graph":
-                stack.append(iter([node.work for node in graphs.order(job.graph)]))
+                stack.append(iter(job.jobs.items()))
                 break
-            yield job
+            if not disabled or node not in disabled:
+                yield job
         else:
             stack.pop()
 
 
 def exec_of(handle):
+    """The executable behind a handle; to use one that was destroyed is undefined."""
+    return find_alive(world.execs, handle, "InvalidValue", "executable")
+
+
+def exec_to_set(handle):
+    """The same for the calls that change or ask for one node: they recognise an executable that was destroyed."""
     return find(world.execs, handle, "InvalidValue")
 
 
@@ -49,14 +71,14 @@ def instantiate(graph, flags, upload=None):
     known = AUTO_FREE | DEVICE_LAUNCH | NODE_PRIORITY | (UPLOAD if upload is not None else 0)
     if flags & ~known or flags & AUTO_FREE and flags & DEVICE_LAUNCH:
         raise Refused("InvalidValue")
-    order = graphs.order(graph)
+    level = Level(graph)
     if graph.memory and graph.execs:
         raise Refused("NotSupported")
     if flags & DEVICE_LAUNCH:
-        kinds = {job.kind for job in _lay_open([node.work for node in order])}
+        kinds = {job.kind for job in _lay_open(level)}
         if not kinds or kinds - {"Kernel", "Memcpy", "Memset"}:     # nothing else can be launched from the device
             raise Refused("NotSupported" if kinds else "InvalidValue")
-    made = Executable(graph, {node: node.work for node in order}, flags & ~(NODE_PRIORITY | UPLOAD))
+    made = Executable(graph, level, flags & ~(NODE_PRIORITY | UPLOAD))
     graph.execs += 1
     world.execs[made.handle] = made
     if flags & UPLOAD:
@@ -67,7 +89,7 @@ def instantiate(graph, flags, upload=None):
 def why_not(graph):
     """The reason of a refused instantiation that has a name of its own: a cycle."""
     try:
-        graphs.order(graph)
+        Level(graph)
     except Refused:
         return INVALID_STRUCTURE
     return ERROR
@@ -80,8 +102,9 @@ def destroy(made):
 
 
 def upload_to(made, stream):
-    """Preparation for a launch, in stream order; it runs nothing."""
-    streams.push(stream, also=[made.last])
+    """Preparation for a launch, in stream order; it runs nothing. Uploads and launches of one
+    executable follow each other, whatever streams they are in."""
+    made.last = streams.push(stream, also=[made.last])
 
 
 def launch(made, stream):
@@ -108,7 +131,7 @@ def _account(made, steps):
     held = [block for block in made.allocates if block.owned]
     if held and not made.flags & AUTO_FREE:
         raise Refused("InvalidValue")
-    if any(not block.owned for block in made.frees if block not in made.graph.allocates):
+    if any(not block.owned for block in made.frees if block not in made.allocates):
         raise Refused("InvalidValue")
     for block in held:
         memory.give_back(block)

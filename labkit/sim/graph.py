@@ -24,6 +24,7 @@ class Graph:
         self.frees = {}                         # block -> None, freed by a node here
         self.memory = False                     # does it count as one that allocates or frees?
         self.execs = 0                          # executables of this graph that exist
+        self.twins = {}                         # node of the graph that this was cloned from -> node here
         world.graphs[self.handle] = self
 
 
@@ -94,6 +95,15 @@ def add_child(graph, child, before):
     return add(graph, work.Child(clone(child)), before)
 
 
+def set_child(node, child):
+    """Another graph, of any form, takes the place of the one inside a child node; that one itself cannot."""
+    if child is node.work.graph:
+        raise Refused("NotSupported")
+    copy, old = clone(child), node.work.graph
+    node.work, copy.node = work.Child(copy), node
+    _forget(old)
+
+
 def add_edges(graph, pairs):
     """Both ends belong to this graph, no node waits for itself, no edge is there already. The edges
     are added one after the other up to the first that is refused."""
@@ -146,7 +156,16 @@ def clone(graph):
         twin[node] = add(copy, job)
     for node in graph.nodes:
         twin[node].before = tuple([twin[other] for other in node.before])
+    copy.twins = twin
     return copy
+
+
+def in_clone(node, copy):
+    """What became of a node in a clone of its graph: it must have been there, and must still be."""
+    twin = copy.twins.get(node)
+    if twin is None or twin not in copy.nodes:
+        raise Refused("InvalidValue")
+    return twin
 
 
 def order(graph):

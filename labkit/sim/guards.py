@@ -22,7 +22,7 @@ _KINDS = {
         EventCreate EventCreateWithFlags EventDestroy EventElapsedTime EventElapsedTime_v2
         GraphCreate GraphDestroy GraphClone GraphGetNodes GraphGetRootNodes GraphGetEdges GraphGetEdges_v2
         GraphNodeGetType GraphNodeGetDependencies GraphNodeGetDependencies_v2 GraphNodeGetDependentNodes
-        GraphNodeGetDependentNodes_v2 GraphNodeFindInClone GraphAddKernelNode GraphAddMemsetNode GraphAddHostNode
+        GraphNodeGetDependentNodes_v2 GraphNodeFindInClone GraphNodeSetParams GraphAddKernelNode GraphAddMemsetNode GraphAddHostNode
         GraphAddEmptyNode GraphAddChildGraphNode GraphAddEventRecordNode GraphAddEventWaitNode GraphAddMemAllocNode
         GraphAddMemFreeNode GraphAddMemcpyNode1D GraphAddNode GraphAddNode_v2 GraphAddDependencies GraphAddDependencies_v2
         GraphRemoveDependencies GraphRemoveDependencies_v2 GraphDestroyNode GraphKernelNodeGetParams GraphKernelNodeSetParams

@@ -32,16 +32,16 @@ def read(address, count):
     file = _memory()
     if file is None:
         return ctypes.string_at(address, count)
-    parts, got = [], 0
     try:
-        while got < count:
-            parts.append(os.pread(file, count - got, address + got))
-            if not parts[-1]:
+        found = os.pread(file, count, address)
+        while len(found) < count:
+            more = os.pread(file, count - len(found), address + len(found))
+            if not more:
                 raise _gone(address)
-            got += len(parts[-1])
+            found += more
     except (OSError, OverflowError):
         raise _gone(address) from None
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return found
 
 
 def write(address, data):

@@ -130,6 +130,11 @@ def event_of(handle):
     return find(world.events, handle, "ContextIsDestroyed" if world.was_given("event", handle) else "InvalidResourceHandle")
 
 
+def event_of_node(handle):
+    """The same for a node's event: null is an invalid value, and a destroyed one is not recognised."""
+    return find_alive(world.events, handle, "InvalidValue", "event")
+
+
 def create_event(flags=0):
     """An event for other processes cannot take times."""
     if flags & ~7 or flags & INTERPROCESS and not flags & DISABLE_TIMING:

@@ -1,7 +1,8 @@
 """Structures of the Runtime API, with the fields and the text form that the bindings give them.
 
 A field is written "name kind"; kinds are C integers, `ptr`, `enum X`, `handle X`, `struct X`,
-`list`, `bytes N` and `params` (kernel arguments). "12:" before it limits it to that line.
+`list`, `list N` (so many zeros), `bytes N` and `params` (kernel arguments). "12:" before it limits it
+to that line. node_structs.py has the parameters of nodes of any kind.
 """
 import ctypes
 
@@ -11,7 +12,11 @@ _INTEGERS = {"u8": convert.c_uchar, "u16": convert.c_ushort, "u32": convert.c_ui
              "size": convert.size_t, "u64": convert.c_ulonglong}
 
 
-class _Field:
+def handle_class(name):
+    return values.HANDLES.get(name) or values.SHOWN[name]
+
+
+class Field:
     """One field as a descriptor: converts what is stored, shows what is read."""
 
     def __init__(self, spec):
@@ -23,28 +28,37 @@ class _Field:
         if self.kind == "struct":
             return STRUCTS[self.arg]()
         if self.kind == "handle":
-            return values.HANDLES[self.arg](0)
-        return {"bytes": b"\0" * int(self.arg or 0), "list": [], "params": (0, None)}.get(self.kind, 0) \
-            if self.kind in ("bytes", "list", "params") else 0
+            return handle_class(self.arg)(0)
+        if self.kind in ("bytes", "list"):
+            return b"\0" * int(self.arg) if self.kind == "bytes" else [0] * int(self.arg or 0)
+        return (0, None) if self.kind == "params" else 0
+
+    def check_line(self, made):
+        if self.line not in (None, values.line()):
+            raise AttributeError(f"{type(made).__name__!r} of CUDA {values.line()} has no {self.name!r}")
 
     def __get__(self, made, owner=None):
         if made is None:
             return self
-        value = made._values[self.name]
+        if self.line:
+            self.check_line(made)
+        value = made._stored[self.name]
         if self.kind == "enum":
             cls = values.enum(self.arg)
             return cls(value) if value in cls else value
         return value[0] if self.kind == "params" else value
 
     def __set__(self, made, value):
+        if self.line:
+            self.check_line(made)
         if self.kind in _INTEGERS:
             value = _INTEGERS[self.kind](value)
         elif self.kind == "ptr":
-            made._kept[self.name], value = value, convert.pointer(value)
+            made._alive[self.name], value = value, convert.pointer(value)
         elif self.kind == "enum":
             value = convert.enum(self.arg)(value)
         elif self.kind == "handle":
-            cls = values.HANDLES[self.arg]
+            cls = handle_class(self.arg)
             value = cls(convert.handle(cls)(value))
         elif self.kind == "struct":
             cls = STRUCTS[self.arg]
@@ -53,7 +67,7 @@ class _Field:
             value = value.copy()
         elif self.kind == "params":
             value = kernel_params(value)
-        made._values[self.name] = value
+        made._stored[self.name] = value
 
     def text(self, value):
         if self.kind == "struct":
@@ -63,17 +77,17 @@ class _Field:
 
 class Struct:
     """Base of the structures. Copies by value, as C does."""
-    __slots__ = ("_values", "_kept")
+    __slots__ = ("_stored", "_alive")
     _fields = ()
 
     def __init__(self, _ptr=0):
-        object.__setattr__(self, "_kept", {})
-        object.__setattr__(self, "_values", {f.name: f.first() for f in self._fields})
+        object.__setattr__(self, "_alive", {})
+        object.__setattr__(self, "_stored", {f.name: f.first() for f in self._fields})
 
     def copy(self):
         other = type(self)()
-        other._kept.update(self._kept)
-        other._values.update({k: v.copy() if isinstance(v, Struct) else v for k, v in self._values.items()})
+        other._alive.update(self._alive)
+        other._stored.update({k: v.copy() if isinstance(v, Struct) else v for k, v in self._stored.items()})
         return other
 
     def __repr__(self):
@@ -85,29 +99,30 @@ class Struct:
                            "Read and set its fields by name.")
 
 
-def _struct(name, *specs, **first):
-    fields = [_Field(spec) for spec in specs]
+def declare(name, *specs):
+    """A structure class of these fields, known by its name from here on."""
+    fields = [Field(spec) if isinstance(spec, str) else spec for spec in specs]
     cls = type(name, (Struct,), {"__slots__": (), "_fields": fields, "__module__": "labkit.sim.runtime", **{f.name: f for f in fields}})
     STRUCTS[name] = cls
     return cls
 
 
 STRUCTS = {}
-dim3 = _struct("dim3", "x u32", "y u32", "z u32")
-dim3.__init__ = lambda self, _ptr=0: (Struct.__init__(self), self._values.update(x=1, y=1, z=1)) and None
-cudaKernelNodeParams = _struct("cudaKernelNodeParams", "func ptr", "gridDim struct dim3", "blockDim struct dim3", "sharedMemBytes u32",
+dim3 = declare("dim3", "x u32", "y u32", "z u32")
+dim3.__init__ = lambda self, _ptr=0: (Struct.__init__(self), self._stored.update(x=1, y=1, z=1)) and None
+cudaKernelNodeParams = declare("cudaKernelNodeParams", "func ptr", "gridDim struct dim3", "blockDim struct dim3", "sharedMemBytes u32",
                                "kernelParams params", "extra u64")
-cudaMemsetParams = _struct("cudaMemsetParams", "dst ptr", "pitch size", "value u32", "elementSize u32", "width size", "height size")
-cudaHostNodeParams = _struct("cudaHostNodeParams", "fn handle cudaHostFn_t", "userData ptr")
-cudaMemLocation = _struct("cudaMemLocation", "type enum cudaMemLocationType", "id i32")
-cudaMemPoolProps = _struct("cudaMemPoolProps", "allocType enum cudaMemAllocationType", "handleTypes enum cudaMemAllocationHandleType",
+cudaMemsetParams = declare("cudaMemsetParams", "dst ptr", "pitch size", "value u32", "elementSize u32", "width size", "height size")
+cudaHostNodeParams = declare("cudaHostNodeParams", "fn handle cudaHostFn_t", "userData ptr")
+cudaMemLocation = declare("cudaMemLocation", "type enum cudaMemLocationType", "id i32")
+cudaMemPoolProps = declare("cudaMemPoolProps", "allocType enum cudaMemAllocationType", "handleTypes enum cudaMemAllocationHandleType",
                            "location struct cudaMemLocation", "win32SecurityAttributes ptr", "maxSize size", "usage u16", "12:reserved bytes 54")
-cudaMemAllocNodeParams = _struct("cudaMemAllocNodeParams", "poolProps struct cudaMemPoolProps", "accessDescs list", "accessDescCount size",
+cudaMemAllocNodeParams = declare("cudaMemAllocNodeParams", "poolProps struct cudaMemPoolProps", "accessDescs list", "accessDescCount size",
                                  "bytesize size", "dptr ptr")
-cudaGraphInstantiateParams = _struct("cudaGraphInstantiateParams", "flags u64", "uploadStream handle cudaStream_t",
+cudaGraphInstantiateParams = declare("cudaGraphInstantiateParams", "flags u64", "uploadStream handle cudaStream_t",
                                      "errNode_out handle cudaGraphNode_t", "result_out enum cudaGraphInstantiateResult")
-cudaGraphEdgeData = _struct("cudaGraphEdgeData", "from_port u8", "to_port u8", "type u8", "12:reserved bytes 5")
-cudaGraphExecUpdateResultInfo = _struct("cudaGraphExecUpdateResultInfo", "result enum cudaGraphExecUpdateResult",
+cudaGraphEdgeData = declare("cudaGraphEdgeData", "from_port u8", "to_port u8", "type u8", "12:reserved bytes 5")
+cudaGraphExecUpdateResultInfo = declare("cudaGraphExecUpdateResultInfo", "result enum cudaGraphExecUpdateResult",
                                         "errorNode handle cudaGraphNode_t", "errorFromNode handle cudaGraphNode_t")
 
 
@@ -140,7 +155,8 @@ STRUCTS["cudaDeviceProp"] = cudaDeviceProp
 def kernel_params(value):
     """Kernel arguments as (address of an array of addresses, what keeps it alive).
 
-    Takes what the bindings take: a pair of tuples (values, ctypes types), an address, a buffer.
+    Takes what the bindings take: a pair of tuples (values, ctypes types), an address, a buffer. Numbers
+    are copied here and now, C values too; a structure, an address or a buffer stays where it is.
     """
     if value is None or isinstance(value, int):
         return (value or 0, None)
@@ -171,11 +187,13 @@ def _slot(value, ctype):
         return ctypes.c_void_p(int(value))
     if ctype is ctypes.c_void_p:
         if isinstance(value, ctypes.c_void_p):
-            return value
+            return ctypes.c_void_p(value.value)
         if not isinstance(value, (int, values.Handle)):
             raise TypeError(f"Provided argument is of type {type(value)} but expected Type {int}, {ctypes.c_void_p} "
                             "or CUDA Binding structure with getPtr() attribute")
         return ctypes.c_void_p(int(value))
     if not (isinstance(ctype, type) and issubclass(ctype, ctypes._SimpleCData)):
         raise TypeError(f"Unsupported type: {ctype!r}")
-    return value if isinstance(value, ctype) else ctype(value.item() if hasattr(value, "item") else value)
+    if isinstance(value, ctype):
+        return ctype(value.value)
+    return ctype(value.item() if hasattr(value, "item") else value)

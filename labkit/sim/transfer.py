@@ -78,6 +78,13 @@ def copy_node(graph, dst, src, count, kind):
     return copy_job(dst, src, count, kind, graph)[0]
 
 
+def copy_node_told(made, dst, src, count, kind):
+    """The same for a node of an executable, whose setter must be told the direction: the default is none."""
+    if kind == DEFAULT:
+        raise Refused("InvalidValue")
+    return copy_node(made, dst, src, count, kind)
+
+
 def fill_job(graph, dst, value, size, width, height, pitch):
     """The work of a memset node: `height` rows of `width` elements of `size` bytes, all on the device."""
     if size not in (1, 2, 4) or not width or not height:

@@ -171,4 +171,9 @@ cudaGraphExec_t = _handle("cudaGraphExec_t", "CUgraphExec")
 cudaMemPool_t = _handle("cudaMemPool_t", "CUmemoryPool")
 cudaKernel_t = _handle("cudaKernel_t")
 cudaHostFn_t = _handle("cudaHostFn_t", base=Handle)
+cudaGraphConditionalHandle = _handle("cudaGraphConditionalHandle", base=Handle)
+cudaGraphConditionalHandle.__repr__ = lambda self: f"<cudaGraphConditionalHandle {self._value}>"
+# What structures show and no simulated call takes.
+SHOWN = {c.__name__: c for c in (_handle("cudaArray_t"), _handle("cudaFunction_t", "CUfunction"), _handle("cudaExecutionContext_t"),
+                                 cudaGraphConditionalHandle)}
 HANDLES = {c.__name__: c for c in (cudaStream_t, cudaEvent_t, cudaGraph_t, cudaGraphNode_t, cudaGraphExec_t, cudaMemPool_t, cudaKernel_t, cudaHostFn_t)}

@@ -17,7 +17,7 @@ class Refused(Exception):
         self.code = code
 
 
-KINDS = ("stream", "event", "graph", "node", "exec", "kernel")
+KINDS = ("stream", "event", "graph", "node", "executable", "kernel")
 
 
 class World:
@@ -99,7 +99,7 @@ def find(table, handle, otherwise):
 def find_alive(table, handle, otherwise, kind):
     """The same for a kind whose destroyed objects CUDA does not recognise: using one is undefined."""
     if handle not in table and world.was_given(kind, handle):
-        raise Undefined(f"The program uses a {kind} that was destroyed.",
+        raise Undefined(f"The program uses {'an' if kind[0] == 'e' else 'a'} {kind} that was destroyed.",
                         "CUDA does not check for this: a GPU answers one thing today, another tomorrow, or the process crashes.",
                         f"Forget the handle when you destroy the {kind}.")
     return find(table, handle, otherwise)

@@ -1,5 +1,6 @@
 """Executables: instantiate, flags, upload, launch, and the order in which things are destroyed."""
 from labkit import kernels
+from tests.conformance.building import allocating, finishes, in_order
 from tests.conformance.harness import scenario
 
 KINDS = ("nonblocking", "blocking", "legacy", "null", "None", "perthread")
@@ -99,6 +100,61 @@ def uploading_runs_nothing(t, upload):
         t.values(x, stream)
     t.cudaGraphLaunch(executable, stream)
     t.values(x, stream)
+
+
+@scenario("An upload goes into any stream; a launch elsewhere waits for it.", control="no upload",
+          variants={"no upload": dict(upload=None), "same stream": dict(upload="same"), "other stream": dict(upload="other"),
+                    "other stream, held up": dict(upload="held")}, each={"kind": ("nonblocking", "blocking", "perthread")}, open=True)
+def uploading_into_another_stream(t, upload, kind):
+    stream, other, x = t.stream(kind), t.stream(), t.device([0] * 4)
+    executable = t.instantiate(_adding(t, t.stream(), x))
+    t.cudaGraphLaunch(executable, stream)
+    t.values(x, stream)
+    release = t.gate(other) if upload == "held" else None
+    if upload:
+        t.cudaGraphUpload(executable, stream if upload == "same" else other)
+    t.cudaGraphLaunch(executable, stream)
+    finishes(t, stream)
+    if release:
+        release()
+    t.values(x, stream)
+    t.recovered(stream)
+
+
+@scenario("An executable that allocates is uploaded like any other.", control="launched",
+          variants={"launched": dict(row="l"), "uploaded": dict(row="ul"), "between": dict(row="lul"), "twice": dict(row="uul"),
+                    "after": dict(row="lu")},
+          each={"free": ("in the graph", "AutoFreeOnLaunch", "not at all")}, open=True)
+def uploading_what_allocates(t, row, free):
+    stream, x = t.stream(), t.device([0] * 4)
+    graph = allocating(t, x, 3, free=free == "in the graph")
+    executable = t.instantiate(graph, 1 if free == "AutoFreeOnLaunch" else 0)
+    for step in row:
+        t.cudaGraphUpload(executable, stream) if step == "u" else t.cudaGraphLaunch(executable, stream)
+        t.values(x, stream)
+    if free != "in the graph":
+        t.cudaFreeAsync(int(t.cudaGraphMemAllocNodeGetParams(in_order(t, graph)[0])[1].dptr), stream)
+    t.recovered(stream)
+
+
+@scenario("An executable is uploaded while it is queued, from another thread, and after its graph is gone.", control="at rest",
+          variants={"at rest": {}, "queued": dict(gate=True), "other thread": dict(thread="other"), "graph destroyed": dict(destroy=True)}, open=True)
+def when_to_upload(t, gate=False, thread="same", destroy=False):
+    stream, x = t.stream(), t.device([0] * 4)
+    graph = _adding(t, t.stream(), x)
+    executable = t.instantiate(graph)
+    if destroy:
+        t.cudaGraphDestroy(graph)
+    t.cudaGraphLaunch(executable, stream)
+    t.cudaStreamSynchronize(stream)
+    release = t.gate(stream) if gate else None
+    t.cudaGraphLaunch(executable, stream)
+    t.here_or_there(thread, lambda: t.cudaGraphUpload(executable, stream))
+    t.cudaGraphLaunch(executable, stream)
+    if release:
+        release()
+    t.values(x, stream)
+    t.recovered(stream)
 
 
 @scenario("What a graph or executable that is null answers.", control="good",

@@ -195,10 +195,10 @@ def a_destroyed_event(t, dead, call, capturing):
     t.recovered()
 
 
-@scenario("A destroyed graph or executable is an invalid value.", control="alive",
+@scenario("A destroyed graph is an invalid value; a destroyed executable may not be launched or destroyed again.", control="alive",
           variants={"alive": dict(dead=False), "destroyed": dict(dead=True)},
           each={"call": ("instantiate", "nodes", "add", "clone", "destroy", "launch", "destroy executable")},
-          open=True, isolated=True)
+          open=True, isolated=True, undefined=["destroyed/launch", "destroyed/destroy executable"])
 def a_destroyed_graph(t, dead, call):
     stream, x = t.stream(), t.device([0] * 4)
     _, graph = t.cudaGraphCreate(0)

@@ -17,7 +17,9 @@ from labkit import kernels
 
 MODES = ("Global", "ThreadLocal", "Relaxed")
 CHAPTERS = ("capture_begin_end", "capture_modes", "fork_join", "events", "memory", "copies", "launch",
-            "graphs", "executable", "host_functions", "handles")
+            "graphs", "executable", "host_functions", "handles",
+            "node_updates", "node_kinds", "event_and_child_updates", "known_nodes", "prepared_parameters", "update_order", "enabled",
+            "graph_setters", "whole_update", "whole_update_shapes", "after_update", "memory_updates")
 SCENARIOS = {}
 PATIENCE = 10.0  # seconds that a step in another thread may take
 
@@ -31,7 +33,7 @@ class Scenario:
     run: object
     variants: dict
     open: bool = False
-    isolated: bool = False
+    isolated: object = False
     undefined: tuple = ()
     cases: dict = field(default_factory=dict)
 
@@ -41,9 +43,10 @@ def scenario(rule, control, variants, each=None, open=False, isolated=False, und
 
     `control` names the variant (the nearest program) in which every call succeeds. `open`: the answer was
     not known when it was written, the recording decides. `isolated`: recorded in a process of its own,
-    because it may crash there; a crash is part of the trace, and the simulator must raise `Undefined`.
-    `undefined` names variants that CUDA leaves undefined (they crash, or answer this in one run and that in
-    the next): they are not recorded, and the simulator must raise `Undefined`.
+    because it may crash there; a crash is part of the trace, and the simulator must raise `Undefined`. It may
+    be a tuple of the variants for which that holds.
+    `undefined` names variants, or single cases ("variant/case"), that CUDA leaves undefined (they crash, or answer this
+    in one run and that in the next): they are not recorded, and the simulator must raise `Undefined`.
     """
     def register(function):
         name = function.__name__
@@ -77,7 +80,8 @@ def cases():
 def is_undefined(key):
     """Whether this case has no recorded trace, because CUDA leaves it undefined."""
     one, _ = cases()[key]
-    return key.split("/")[1] in one.undefined
+    variant, *case = key.split("/")[1:]
+    return variant in one.undefined or "/".join((variant, *case)) in one.undefined
 
 
 def run(cudart, key, on_entry=None):
@@ -336,6 +340,18 @@ class Tape:
         CALLBACKS.append(made)
         return ctypes.cast(made, ctypes.c_void_p).value
 
+    def receiver(self, function):
+        """The address of a C function that calls `function(user data as int)`."""
+        made = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: function(data or 0))
+        CALLBACKS.append(made)
+        return ctypes.cast(made, ctypes.c_void_p).value
+
+    def gate(self, stream):
+        """Hold up a stream until what this returns is called, or three seconds have passed."""
+        shut = threading.Event()
+        self.cudaLaunchHostFunc(stream, self.raw.cudaHostFn_t(self.callback(lambda: shut.wait(3))), 0)
+        return shut.set
+
     def mode(self, name):
         return getattr(self.raw.cudaStreamCaptureMode, f"cudaStreamCaptureMode{name}")
 
@@ -380,6 +396,29 @@ class Tape:
             self.cudaGraphLaunch(executable, stream)
         self.cudaStreamSynchronize(stream)
         return executable
+
+    def exec_update(self, executable, graph, ask=True):
+        """cudaGraphExecUpdate, and why it was refused: the result's name, the node of `graph` at fault, the node before it.
+
+        The bindings lose the reason, so labkit asks a second time. A refused update changes nothing, and one
+        that is made twice is made once. `ask=False` where the handles are not to be touched again.
+        """
+        answer = self.cudaGraphExecUpdate(executable, graph)
+        if ask:
+            from labkit import update
+            code, why = update.exec_update(executable, graph, cudart=self.raw)
+            if int(code) != int(answer[0]):
+                self.add("asked again", code.name)
+            self.add("why", why.result, self._spot(graph, why.node), self._spot(graph, why.other))
+        return answer[0]
+
+    def _spot(self, graph, node):
+        """A node of a graph as its kind and its place in the order that the graph alone decides."""
+        if node is None or not int(node):
+            return None
+        kinds, _, places = self._canonical(graph)
+        place = places.get(int(node))
+        return "a node of no such graph" if place is None else f"{kinds[place]} {place}"
 
     def function(self, kernel):
         """The handle of a kernel that `cudaKernelNodeParams.func` takes on this module."""

@@ -385,14 +385,15 @@ def answer(cudart, name, mode, thread, kind, say=None):
         sim.reset()
     tape = Tape(cudart)
     call_name, maker = PROBES[name]
+    lacks = None
     try:
         stream = tape.stream(kind)
         try:
             arguments = maker(tape, stream)
-        except Exception:
+        except Exception as problem:
             if not kernels.is_simulator(cudart):
                 raise
-            arguments = ()  # the simulator lacks what the arguments need, so it lacks the call
+            arguments, lacks = (), problem  # the simulator lacks what the arguments need: it lacks the call too, or this case of it
         tape.begin(stream, mode)
         tape.fill(stream, tape.spare, 1)
 
@@ -409,7 +410,7 @@ def answer(cudart, name, mode, thread, kind, say=None):
         except Hung:
             raise
         except Exception as problem:
-            code = f"raised {type(problem).__name__}"
+            code = f"raised {type(lacks or problem).__name__}"
         if call_name == "cudaDeviceReset" and code == "cudaSuccess":
             if say:
                 say([code, "gone", "gone", ""])

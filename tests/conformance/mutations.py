@@ -151,6 +151,64 @@ breaks("relaunch unfreed", "execute.py", "A launch is refused while the last one
 breaks("no auto free", "execute.py", "AutoFreeOnLaunch frees before a launch.",
        "if held and not made.flags & AUTO_FREE:", "if held:", "auto_free_on_launch")
 
+# -- updates --------------------------------------------------------------------------------------------------------
+breaks("setters do not look", "update.py", "A setter of an executable takes nodes of its own kind only.",
+       "or level.jobs[node].kind not in kinds", "", "a_setter_takes_its_own_kind", "which_kinds_can_be_switched")
+breaks("graph setters do not look", "update.py", "A setter of a graph takes nodes of its own kind only.",
+       'if node.work.kind != kind:\n        raise Refused("InvalidValue")', "", "a_graph_setter_takes_its_own_kind")
+breaks("a setter reaches the graph", "update.py", "A setter of an executable leaves the graph alone.",
+       "jobs[node], made.plan = job, None", "jobs[node], node.work, made.plan = job, job, None", "a_setter_changes_one_executable")
+breaks("a setter comes too late", "update.py", "The next launch has what was set.",
+       "jobs[node], made.plan = job, None", "jobs[node] = job", "a_kernel_setter_changes_the_next_launch")
+breaks("a graph is not set", "update.py", "Executables made later have what was set in the graph.",
+       "node.work = make(node.graph)", "make(node.graph)", "a_graph_kernel_setter")
+breaks("copies turn round", "update.py", "A copy keeps its direction.",
+       "return new.direction == old.direction", "return True", "a_copy_setter_and_the_direction", "a_whole_update_and_the_direction")
+breaks("memsets grow rows", "update.py", "A memset keeps its rows.",
+       "return new.height == old.height and", "return", "a_memset_of_two_rows_is_set")
+breaks("queued launches change", "execute.py", "A launch that is queued keeps what it had.",
+       "_run(before + steps, marks)", "_run(before + made.steps(), marks)", "a_change_counts_from_the_next_launch")
+breaks("off runs", "execute.py", "A node that is off does nothing.",
+       "if not disabled or node not in disabled:", "if True:", "switching_a_node_off")
+breaks("an update switches on", "update.py", "A whole update leaves a node off.",
+       "_apply(made, changes(made.level, graph))", "_apply(made, changes(made.level, graph))\n    made.disabled.clear()",
+       "a_whole_update_and_a_node_that_is_off")
+breaks("hosts can be off", "update.py", "Kernels, memsets and copies can be switched off, nothing else.",
+       'CAN_BE_DISABLED = ("Kernel",', 'CAN_BE_DISABLED = ("Host", "Empty", "Kernel",', "which_kinds_can_be_switched")
+breaks("kinds may change", "update.py", "A whole update keeps the kinds of nodes.",
+       "if level.jobs[node].kind != twin.work.kind:", "if False:", "a_whole_update_that_does_not_fit")
+breaks("nodes are not counted", "update.py", "A whole update needs as many nodes.",
+       "if len(before) != len(graph.nodes):\n        raise CannotUpdate(TOPOLOGY)", "", "a_whole_update_that_does_not_fit")
+breaks("edges are not counted", "update.py", "A whole update needs the same edges.",
+       "if len(before[node]) != len(twin.before):\n            raise CannotUpdate(TOPOLOGY, twin)", "", "a_whole_update_and_edges")
+breaks("edges have no order", "update.py", "What two nodes wait for is paired in the order of the edges.",
+       "zip(before[node], twin.before)", "zip(before[node], reversed(twin.before))", "the_order_in_which_a_diamond_is_made")
+breaks("children are closed", "update.py", "A whole update looks into child graphs.",
+       "found += changes(old, new.graph)", "pass", "a_whole_update_looks_into_children")
+breaks("memory stays", "update.py", "After a whole update the new graph's memory counts.",
+       "made.graph, made.allocates, made.frees = graph, list(graph.allocates), list(graph.frees)", "made.graph = graph",
+       "updating_while_memory_is_held")
+breaks("the old graph counts", "update.py", "After a whole update the executable counts for the new graph.",
+       "made.graph.execs -= 1\n    graph.execs += 1", "", "instantiating_after_an_update_with_memory")
+breaks("any graph updates", "update.py", "A graph that allocates and has an executable is no source of an update.",
+       "if graph.memory and graph.execs and made.graph is not graph:", "if False:", "updating_from_a_graph_that_is_instantiated")
+breaks("an upload is alone", "execute.py", "A launch waits for an upload in another stream.",
+       "made.last = streams.push(stream, also=[made.last])", "streams.push(stream, also=[made.last])", "uploading_into_another_stream")
+breaks("destroyed executables are known", "execute.py", "An executable that was destroyed may not be launched again.",
+       'return find_alive(world.execs, handle, "InvalidValue", "executable")', 'return find(world.execs, handle, "InvalidValue")',
+       "a_destroyed_graph")
+breaks("setters of what is gone", "execute.py", "A setter refuses an executable that was destroyed.",
+       'return find(world.execs, handle, "InvalidValue")', 'return find_alive(world.execs, handle, "InvalidValue", "executable")',
+       "an_executable_that_is_not_there")
+breaks("a child of itself", "graph.py", "A child node cannot be given the graph that is in it.",
+       'if child is node.work.graph:\n        raise Refused("NotSupported")', "", "another_graph_for_a_child_node")
+breaks("clones keep all", "graph.py", "A node that was destroyed in the clone is not found there.",
+       "if twin is None or twin not in copy.nodes:", "if twin is None:", "finding_a_node_in_a_clone")
+breaks("any type will do", "runtime/generic.py", "The generic setter's type must fit the node.",
+       "def cudaGraphExecNodeSetParams(graphExec: ExecToSet, node: Node, nodeParams: Params):\n    kind = update.same_kind(node, _kind(nodeParams))",
+       "def cudaGraphExecNodeSetParams(graphExec: ExecToSet, node: Node, nodeParams: Params):\n    kind = _kind(nodeParams) and node.work.kind",
+       "the_generic_setter")
+
 # -- memory and copies ------------------------------------------------------------------------------------------------
 breaks("free twice", "transfer.py", "A captured allocation is freed once in a capture.",
        " or block in graph.frees", "", "freeing_twice_in_a_capture")

@@ -3,20 +3,23 @@
 A program is a list of operations such as ["begin", 0, 1, "Global"]: name, thread, stream and the rest.
 Three streams of their own (one of them blocking) and the legacy stream, three events, two threads.
 Nothing in a program is undefined: every operation writes a place of its own in memory and reads only what
-is ordered before it, no destroyed handle is used, and memory is read after everything has finished.
+is ordered before it, no destroyed handle is used, and memory is read after everything has finished. A graph
+and its clones work in places of their own, so all executables that do their work share one stream.
 """
 import json
 import random
 import time
+from dataclasses import dataclass
 
 from labkit import graph as graphs
-from labkit import kernels
+from labkit import kernels, update
 from tests.conformance import children
 from tests.conformance.harness import MODES, Hung, canonical, run_function
 
 STREAMS, EVENTS, THREADS, LONGEST = 3, 3, 2, 40
 LEGACY = STREAMS
 SHRUNK = 3       # of the differing programs of one job, so many are shrunk; it takes time on the GPU
+CHANGES = ("update node", "update node", "exec update", "exec update", "enable", "clone", "set node")
 BREAKS = {"begin", "end", "wait", "dependencies", "launch graph"}  # after these nothing earlier is surely ordered
 
 
@@ -45,6 +48,10 @@ def program(rng, length=None):
         if dice < 0.14 and free:
             stream = rng.choice(free)
             capturing[stream] = stream
+            if rng.random() < 0.3:
+                del capturing[stream]
+                _small_graph(rng, add, stream)
+                continue
             add("begin", stream, rng.choice(MODES), by=1 if rng.random() < 0.05 else 0)
         elif dice < 0.40:
             add("launch", rng.choice(busy) if busy and rng.random() < 0.85 else any_stream())
@@ -68,6 +75,10 @@ def program(rng, length=None):
             if rng.random() < 0.6:
                 add("instantiate", rng.randrange(4))
                 add("launch graph", rng.randrange(4))
+            if rng.random() < 0.6:
+                _changes(rng, add)
+        elif dice < 0.62 and any(name == "end" for name, *_ in ops):
+            _changes(rng, add)
         elif dice < 0.66:
             add(rng.choice(("memset", "copy")), rng.choice(busy) if busy and rng.random() < 0.8 else any_stream())
         elif dice < 0.70:
@@ -79,6 +90,27 @@ def program(rng, length=None):
         else:
             _anything(rng, add, any_stream)
     return ops[:LONGEST]
+
+
+def _small_graph(rng, add, stream):
+    """A short capture, an executable of it, and changes: graphs of few shapes, so that updates often fit."""
+    add("begin", stream, rng.choice(MODES), by=0)
+    for name in rng.choice((("launch",), ("launch", "launch"), ("launch", "memset"), ("memset", "launch"))):
+        add(name, stream, by=0)
+    add("end", stream, by=0)
+    add("instantiate", rng.randrange(4))
+    _changes(rng, add)
+
+
+def _changes(rng, add):
+    """Some changes of graphs and executables, and launches that show them."""
+    for _ in range(rng.randrange(1, 4)):
+        name = rng.choice(CHANGES)
+        rest = {"update node": (4, 4, 6), "set node": (4, 6), "enable": (4, 6), "exec update": (4, 4), "clone": (4,)}[name]
+        value = {"enable": [int(rng.random() < 0.3)], "update node": [rng.randrange(2, 5)], "set node": [rng.randrange(2, 5)]}.get(name, [])
+        add(name, *[rng.randrange(size) for size in rest], *value)
+        if rng.random() < 0.6:
+            add("launch graph", rng.randrange(4))
 
 
 def _anything(rng, add, any_stream):
@@ -128,6 +160,27 @@ def run(cudart, ops):
     return answers + problems
 
 
+@dataclass(eq=False)
+class _Graph:
+    """A graph that a program made. family: one number for it and its clones; stream: where they are launched."""
+    handle: object
+    family: int
+    stream: int
+
+
+@dataclass(eq=False)
+class _Executable:
+    """An executable. origin: the graph it was made from; does: the graph whose work it does now; changed: by more than instantiating."""
+    handle: object
+    origin: _Graph
+    does: _Graph
+    changed: bool = False
+
+    @property
+    def stream(self):
+        return self.does.stream
+
+
 class _Run:
     """One program on one tape."""
 
@@ -140,6 +193,7 @@ class _Run:
         self.memory = tape.device([0] * LONGEST)
         self.given = [tape.device([0] * 4).ptr for name, *_ in ops if name == "free"]
         self.graphs, self.executables, self.blocks, self.owner = [], [], [], {}
+        self.families = 0
         self.reads = sources(ops)
 
     def all(self):
@@ -179,7 +233,8 @@ class _Run:
         code, graph = self.call("cudaStreamEndCapture", self.streams[stream])
         if graph is None or not int(graph):
             return int(code)
-        self.graphs.append((graph, len(self.graphs) % STREAMS))
+        self.families += 1
+        self.graphs.append(_Graph(graph, self.families, len(self.graphs) % STREAMS))
         return [int(code), *self.look(graph)[:2]]
 
     def launch(self, number, thread, stream):
@@ -269,47 +324,94 @@ class _Run:
         block %= len(self.blocks)
         return self.code("cudaFreeAsync", self.blocks.pop(block), self.streams[stream])
 
-    def instantiate(self, number, thread, graph):
-        if not self.graphs:
+    def some(self, row, which):
+        return row[which % len(row)] if row else None
+
+    def instantiate(self, number, thread, which):
+        graph = self.some(self.graphs, which)
+        if graph is None:
             return "none"
-        graph %= len(self.graphs)
-        graph, stream = self.graphs[graph]
-        code, executable = self.call("cudaGraphInstantiate", graph, 0)
+        code, executable = self.call("cudaGraphInstantiate", graph.handle, 0)
         if code == 0:
-            self.executables.append((executable, stream))
+            self.executables.append(_Executable(executable, graph, graph))
         return int(code)
 
     def launch_graph(self, number, thread, which):
-        if not self.executables:
-            return "none"
-        which %= len(self.executables)
-        executable, stream = self.executables[which]
-        return self.code("cudaGraphLaunch", executable, self.streams[stream])
+        one = self.some(self.executables, which)
+        return self.code("cudaGraphLaunch", one.handle, self.streams[one.stream]) if one else "none"
 
     def upload(self, number, thread, which):
-        if not self.executables:
-            return "none"
-        which %= len(self.executables)
-        executable, stream = self.executables[which]
-        return self.code("cudaGraphUpload", executable, self.streams[stream])
+        one = self.some(self.executables, which)
+        return self.code("cudaGraphUpload", one.handle, self.streams[one.stream]) if one else "none"
 
     def destroy_executable(self, number, thread, which):
-        if not self.executables:
-            return "none"
-        which %= len(self.executables)
-        code = self.code("cudaGraphExecDestroy", self.executables[which][0])
-        if code == 0:
-            self.executables.pop(which)
-        return code
+        return self.destroy(self.executables, "cudaGraphExecDestroy", which)
 
     def destroy_graph(self, number, thread, which):
-        if not self.graphs:
+        return self.destroy(self.graphs, "cudaGraphDestroy", which)
+
+    def destroy(self, row, call, which):
+        if not row:
             return "none"
-        which %= len(self.graphs)
-        code = self.code("cudaGraphDestroy", self.graphs[which][0])
+        which %= len(row)
+        code = self.code(call, row[which].handle)
         if code == 0:
-            self.graphs.pop(which)
+            row.pop(which)
         return code
+
+    # -- changes: kernel nodes are told apart by the place they write, which no listing order decides --
+
+    def kernel_node(self, graph, which):
+        """(node, what it was launched with) of one kernel node of a graph, or None."""
+        found = [(node, update.launched(node, cudart=self.raw)) for node in graphs.nodes(graph.handle, cudart=self.raw)
+                 if graphs.kind(node, cudart=self.raw) == "Kernel"]
+        found.sort(key=lambda one: (one[1].args[0], one[1].args[1] == self.t.ones.ptr))
+        return self.some(found, which)
+
+    def clone(self, number, thread, which):
+        graph = self.some(self.graphs, which)
+        if graph is None:
+            return "none"
+        code, clone = self.call("cudaGraphClone", graph.handle)
+        if code == 0:
+            self.graphs.append(_Graph(clone, graph.family, graph.stream))
+        return int(code)
+
+    def set_node(self, number, thread, which, node, value):
+        graph = self.some(self.graphs, which)
+        found = self.kernel_node(graph, node) if graph else None
+        return self.code("cudaGraphKernelNodeSetParams", found[0], found[1].but(args={2: float(value)})) if found else "none"
+
+    def update_node(self, number, thread, which, of, node, value):
+        """A node of the executable's own graph (mostly), or of another graph, gets another factor."""
+        one, graph = self.some(self.executables, which), self.some(self.graphs, of)
+        if one is None or graph is None or graph.family != one.does.family and one.changed:
+            return "none"
+        found = self.kernel_node(graph, node)
+        if found is None:
+            return "none"
+        code = self.code("cudaGraphExecKernelNodeSetParams", one.handle, found[0], found[1].but(args={2: float(value)}))
+        one.changed = one.changed or code == 0
+        return code
+
+    def enable(self, number, thread, which, node, on):
+        one = self.some(self.executables, which)
+        found = self.kernel_node(one.origin, node) if one and one.origin in self.graphs else None
+        if found is None:
+            return "none"
+        code = self.code("cudaGraphNodeSetEnabled", one.handle, found[0], on)
+        one.changed = one.changed or code == 0
+        return [code, *map(int, self.raw.cudaGraphNodeGetEnabled(one.handle, found[0])[1:])]
+
+    def exec_update(self, number, thread, which, source):
+        """From any graph: with memory nodes it is left out."""
+        one, graph = self.some(self.executables, which), self.some(self.graphs, source)
+        if one is None or graph is None or {"MemAlloc", "MemFree"} & set(graphs.kinds(graph.handle, cudart=self.raw)):
+            return "none"
+        code = self.code("cudaGraphExecUpdate", one.handle, graph.handle)
+        if code == 0:
+            one.does, one.changed = graph, True
+        return code if code not in (0, 910) else [code, update.exec_update(one.handle, graph.handle, cudart=self.raw)[1].result]
 
     def finish(self):
         """End what is open, launch every graph once more, wait, and read all places."""
@@ -323,6 +425,9 @@ class _Run:
         for number in range(len(self.graphs)):
             code = self.instantiate(0, 0, number)
             self.answers.append([code, self.launch_graph(0, 0, len(self.executables) - 1) if code == 0 else None])
+        for which, one in enumerate(self.executables):
+            if one.changed:
+                self.answers.append(self.launch_graph(0, 0, which))
         self.answers.append(self.code("cudaDeviceSynchronize"))
         self.answers.append(self.t.peek(self.memory))
 

@@ -26,7 +26,8 @@ UNDEFINED = [["undefined"]]
 
 def is_apart(one, key):
     """True for a case that gets a process of its own: the risky variants of an isolated scenario."""
-    return one.isolated and key.split("/")[1] != one.control
+    variant = key.split("/")[1]
+    return variant in one.isolated if isinstance(one.isolated, tuple) else one.isolated and variant != one.control
 
 
 def traces(module, line, only="", report=print, jobs=4):

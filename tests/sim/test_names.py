@@ -54,7 +54,8 @@ def test_enumerations_equal_those_of_the_installed_bindings():
     if not whole:
         return                                              # older bindings print their structs otherwise
     for name in ("dim3", "cudaKernelNodeParams", "cudaMemsetParams", "cudaHostNodeParams", "cudaGraphInstantiateParams",
-                 "cudaGraphEdgeData"):
+                 "cudaGraphEdgeData", "cudaGraphExecUpdateResultInfo", "cudaMemcpy3DParms", "cudaKernelNodeParamsV2", "cudaMemcpyNodeParams",
+                 "cudaMemsetParamsV2", "cudaHostNodeParamsV2", "cudaChildGraphNodeParams", "cudaEventRecordNodeParams"):
         assert repr(getattr(runtime, name)()) == repr(getattr(real, name)())
 
 

@@ -29,9 +29,11 @@ Pointer, Text = Arg(convert.pointer), Arg(convert.text)
 Stream = Arg(convert.handle(values.cudaStream_t), stream.stream_of)
 Event = Arg(convert.handle(values.cudaEvent_t), stream.event_of)
 EventHandle = Arg(Event.convert)         # where the rule wants to know about a bad one
+NodeEvent = Arg(Event.convert, stream.event_of_node)
 Graph = Arg(convert.handle(values.cudaGraph_t), graph.graph_of)
 Node = Arg(convert.handle(values.cudaGraphNode_t), graph.node_of)
 Exec = Arg(convert.handle(values.cudaGraphExec_t), execute.exec_of)
+ExecToSet = Arg(Exec.convert, execute.exec_to_set)      # where one that was destroyed is refused
 HostFunction = Arg(convert.handle(values.cudaHostFn_t))
 Nodes = Arg(convert.sequence(values.cudaGraphNode_t))
 

@@ -1,13 +1,13 @@
 """Graph Management: adding nodes of each kind, and reading their parameters."""
 from .. import graph as graphs, kernels, structs, transfer, values, work
 from ..world import Refused
-from ._names import Enum, Event, Graph, Node, Nodes, Pointer, Struct, name, size_t
+from ._names import Enum, Graph, Node, NodeEvent, Nodes, Pointer, Struct, name, size_t
 from .graph import looked_up, to_node
 
 Kind = Enum("cudaMemcpyKind")
 
 
-def _given(params):
+def given(params):
     """Parameters passed as null are an invalid value."""
     if params is None:
         raise Refused("InvalidValue")
@@ -32,14 +32,18 @@ def memset_job(graph, params):
     return transfer.fill_job(graph, params.dst, params.value, params.elementSize, params.width, params.height, params.pitch)
 
 
+def host_job(params):
+    return work.host_node(int(params.fn), params.userData)
+
+
 @name(gives=1)
 def cudaGraphAddKernelNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, pNodeParams: Struct(structs.cudaKernelNodeParams)):
-    return _add(graph, pDependencies, kernel_job(_given(pNodeParams)))
+    return _add(graph, pDependencies, kernel_job(given(pNodeParams)))
 
 
 @name(gives=1)
 def cudaGraphAddMemsetNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, pMemsetParams: Struct(structs.cudaMemsetParams)):
-    return _add(graph, pDependencies, memset_job(graph, _given(pMemsetParams)))
+    return _add(graph, pDependencies, memset_job(graph, given(pMemsetParams)))
 
 
 @name(gives=1)
@@ -49,8 +53,7 @@ def cudaGraphAddMemcpyNode1D(graph: Graph, pDependencies: Nodes, numDependencies
 
 @name(gives=1)
 def cudaGraphAddHostNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, pNodeParams: Struct(structs.cudaHostNodeParams)):
-    params = _given(pNodeParams)
-    return _add(graph, pDependencies, work.host_node(int(params.fn), params.userData))
+    return _add(graph, pDependencies, host_job(given(pNodeParams)))
 
 
 @name(gives=1)
@@ -64,12 +67,12 @@ def cudaGraphAddChildGraphNode(graph: Graph, pDependencies: Nodes, numDependenci
 
 
 @name(gives=1)
-def cudaGraphAddEventRecordNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, event: Event):
+def cudaGraphAddEventRecordNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, event: NodeEvent):
     return _add(graph, pDependencies, work.EventRecord(event))
 
 
 @name(gives=1)
-def cudaGraphAddEventWaitNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, event: Event):
+def cudaGraphAddEventWaitNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, event: NodeEvent):
     return _add(graph, pDependencies, work.EventWait(event))
 
 
