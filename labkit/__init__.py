@@ -15,7 +15,8 @@ _ROOMS = {
     "Kernel": "kernels", "launch": "kernels", "kernels": "kernels",
     "DeviceArray": "arrays", "empty": "arrays", "to_device": "arrays", "to_host": "arrays",
     "graph": "graph", "recover": "recover",
-    "predict": "predict", "measure": "measure", "timeline": "timeline", "stamp": "timeline",
+    "kernel_params": "params", "launched": "update", "set_kernel": "update", "exec_update": "update", "prepare_update": "update",
+    "predict": "predict", "predict_order": "predict", "measure": "measure", "recorded": "measurement", "footprint": "footprint", "timeline": "timeline", "stamp": "timeline",
     "draw": "draw", "film": "film",
 }
 __all__ = sorted(_ROOMS)

@@ -98,7 +98,7 @@ CATALOGUE = {
     908: ("A capture in this mode must be ended by the thread that began it.",
           "End it in that thread, or begin it with cudaStreamCaptureModeRelaxed."),
     910: ("The new graph differs from the executable in a way that an update cannot follow.",
-          "Keep the same nodes in the same order, or instantiate again."),
+          "Ask exec_update(executable, graph): it names the reason and the node. Keep the same nodes in the same order, or instantiate again."),
     999: ("The driver gives no better reason.", "Restart the kernel; `labkit doctor` shows whether the driver answers."),
 }
 UNKNOWN = ("The kit has no page for this code.", "Look the name up in the CUDA Runtime API, section Data types, cudaError_t.")
@@ -126,8 +126,9 @@ def ok(result):
     code = result[0]
     if int(code):
         line = _caller_line()
+        explained = getattr(result[-1], "explained", None)     # exec_update knows more than the code says
         raise LabError(f"This call was refused: {line}" if line else "A CUDA call was refused.",
-                       *CATALOGUE.get(int(code), UNKNOWN), code=code)
+                       *(explained or CATALOGUE.get(int(code), UNKNOWN)), code=code)
     if len(result) < 3:
         return result[1] if len(result) == 2 else None
     return result[1:]

@@ -10,7 +10,9 @@ import tempfile
 from typing import NamedTuple
 
 from labkit.backend import cudart as _chosen
-from labkit.errors import ok
+from labkit.errors import LabError, ok
+
+NO_HANDLE = (str, bytes, float, list, tuple, set, dict)    # what a handle never is
 
 
 class CaptureState(NamedTuple):
@@ -26,8 +28,17 @@ def _line13(cudart):
     return cudart.cudaRuntimeGetVersion()[1] >= 13000
 
 
-def _counted(call, handle):
+def _handle(handle, what="graph"):
+    """The handle itself, or LabError for what can't be one (the bindings would raise a TypeError of their own)."""
+    if isinstance(handle, NO_HANDLE):
+        raise LabError(f"A {type(handle).__name__} was passed where a {what} is expected: {handle!r:.40}.",
+                       "A handle is what a call of cudart returned beside its code.", f"Pass the {what} itself, unpacked with ok(...).")
+    return handle
+
+
+def _counted(call, handle, what="graph"):
     """CUDA's two-step lists: ask how many, then ask for that many."""
+    _handle(handle, what)
     count = ok(call(handle))[-1]
     return ok(call(handle, count)) if count else tuple([] for _ in ok(call(handle)))
 
@@ -44,7 +55,7 @@ def kinds(graph, cudart=_chosen):
 
 def kind(node, cudart=_chosen):
     """The kind of one node, as a word."""
-    return ok(cudart.cudaGraphNodeGetType(node)).name.removeprefix("cudaGraphNodeType")
+    return ok(cudart.cudaGraphNodeGetType(_handle(node, "node"))).name.removeprefix("cudaGraphNodeType")
 
 
 def edges(graph, cudart=_chosen):
@@ -56,17 +67,17 @@ def edges(graph, cudart=_chosen):
 
 def dependencies(node, cudart=_chosen):
     """The nodes that must finish before `node` starts."""
-    return list(_counted(cudart.cudaGraphNodeGetDependencies, node)[0])
+    return list(_counted(cudart.cudaGraphNodeGetDependencies, node, "node")[0])
 
 
 def dependents(node, cudart=_chosen):
     """The nodes that wait for `node`."""
-    return list(_counted(cudart.cudaGraphNodeGetDependentNodes, node)[0])
+    return list(_counted(cudart.cudaGraphNodeGetDependentNodes, node, "node")[0])
 
 
 def capture_state(stream, cudart=_chosen):
     """What the stream is capturing, without disturbing it (CaptureState)."""
-    status, id_, graph, deps = ok(cudart.cudaStreamGetCaptureInfo(stream))[:4]
+    status, id_, graph, deps = ok(cudart.cudaStreamGetCaptureInfo(_handle(stream, "stream")))[:4]
     word = status.name.removeprefix("cudaStreamCaptureStatus")
     return CaptureState(word, id_, graph, list(deps)) if word == "Active" else CaptureState(word, 0, None, [])
 
@@ -99,6 +110,7 @@ def add_node(graph, dependencies, params, cudart=_chosen):
 
 def dot(graph, cudart=_chosen):
     """The graph in the DOT language, as CUDA writes it (cudaGraphDebugDotPrint)."""
+    _handle(graph)
     handle, path = tempfile.mkstemp(suffix=".dot")
     os.close(handle)
     try:

@@ -158,3 +158,18 @@ def test_func_is_what_a_kernel_node_takes(stream):
     ok(cudart.cudaGraphAddKernelNode(graph, [], 0, params))
     ok(cudart.cudaGraphLaunch(ok(cudart.cudaGraphInstantiate(graph, 0)), stream))
     assert to_host(y, stream)[0] == 4 and isinstance(y, DeviceArray)
+
+
+def test_equal_arguments_made_anew_are_packed_once_and_others_never_taken_for_them():
+    y, n = to_device(np.zeros(4, np.float32)), 1000
+    once = kernels.fill.pack((y, 4.0, n * 2))
+    assert kernels.fill.pack((y, 4.0, n * 2)) is once and kernels.fill.pack((y, 5.0, n * 2)) is not once
+    for alternating in range(2):                           # two layers launched in turn keep both
+        assert kernels.fill.pack((y, 4.0, n * 2)) is once
+        kernels.fill.pack((y, 6.0, n))
+    with pytest.raises(LabError, match="int n"):
+        kernels.fill.pack((y, 4.0, n * 2.0))               # equal, and still no whole number
+    assert np.signbit(kernels.fill.pack((y, -0.0, n))[1]) and not np.signbit(kernels.fill.pack((y, 0.0, n))[1])
+    y.free()
+    with pytest.raises(LabError):
+        kernels.fill.pack((y, 4.0, n * 2))
