@@ -1,22 +1,27 @@
 """measure(), timeline(), predict(): honest figures, and none at all for code that was not timed."""
-import functools
-import types
+import dataclasses
 import enum
+import functools
 import gc
 import importlib
 import json
 import linecache
+import pathlib
+import time
+import types
 
 import numpy as np
 import pytest
 
 from labkit.errors import LabError
 from labkit.kernels import Kernel
+from labkit.params import kernel_params
 from labkit.predict import predict
 
 m = importlib.import_module("labkit.measure")
 t = importlib.import_module("labkit.timeline")
 r = importlib.import_module("labkit.recordings")
+recorded_of = importlib.import_module("labkit.measurement").recorded      # `recorded` is a fixture here
 
 SCALE = 3
 noop = Kernel('extern "C" __global__ void noop(int n) {}', "noop", ["int"])
@@ -124,8 +129,9 @@ def recorded(machine, monkeypatch):
 cells = iter(range(10 ** 6))
 
 
-def cell(source, **names):
-    """Run a notebook cell as Jupyter does, its text readable through linecache; the names it made."""
+def cell(source, names=None, **more):
+    """Run a notebook cell as Jupyter does, its text readable through linecache; the names it made, in `names` where given."""
+    names = more if names is None else names
     file = f"<cell {next(cells)} of test_measure>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     names["__name__"] = "__main__"
@@ -186,6 +192,31 @@ def test_the_text_of_labkit_and_python_does_not_count_but_the_name_does():
     assert len(set(found)) == len(found) and found[0] == digest_of(source, tool=launch)
 
 
+def test_a_type_of_numpy_counts_by_its_name_alone():
+    source = "def f():\n    return T(1)\n"
+
+    def made_up(name, **methods):
+        return type(name, (), {"__module__": "numpy", **methods})
+    for name in ("float32", "int32", "ndarray", "dtype"):
+        real = digest_of(source, T=getattr(np, name))
+        assert real == digest_of(source, T=made_up(name)) == digest_of(source, T=made_up(name, is_integer=len, newer=3, older=lambda self: 4))
+    assert len({digest_of(source, T=kind) for kind in (np.float32, np.float64, np.int32, np.bool_)}) == 4
+
+
+def test_a_type_of_numpy_named_in_the_code_gives_this_digest_with_every_numpy():
+    assert digest_of("def f():\n    return np.float32(1), np.int32(1), np.ndarray\n", np=np) == "9de1e6b261f5a7b5"
+    assert digest_of("def f():\n    return T(1)\n", T=np.float32) == "8890ce1c350a7735"
+
+
+def test_a_class_of_an_installed_package_counts_by_its_name_and_your_own_with_all_it_has():
+    import pluggy
+    source = "def f():\n    return T\n"
+    newer = type("PluginManager", (), {"__module__": pluggy.PluginManager.__module__, "a_method_of_the_next_version": len})
+    assert digest_of(source, T=pluggy.PluginManager) == digest_of(source, T=newer)
+    mine, changed = (type("Mine", (pluggy.PluginManager,), {"__module__": "__main__", "size": size}) for size in (3, 4))
+    assert digest_of(source, T=mine) != digest_of(source, T=changed)
+
+
 def ten_times(function):
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -222,6 +253,36 @@ def test_a_wrapped_variant_is_not_the_variant():
 def test_what_cannot_be_named_has_no_recording():
     source = "def f():\n    return T\n"
     assert digest_of(source, T=Machinery()) != digest_of(source, T=Machinery())
+
+
+def prepared(source="quick", grid=4, block=256, shared=0, address=2 ** 40, a=2.0, n=1000, kernel=None):
+    kernel = kernel or Kernel(f'extern "C" __global__ void k(float* y, float a, int n) {{{{/* {source} */}}}}', "k", ["float*", "float", "int"])
+    return kernel_params(kernel, grid, block, address, a, n, shared=shared)
+
+
+def test_prepared_parameters_count_with_all_but_their_addresses():
+    source = "def f(batch):\n    return P[batch]\n"
+    one = digest_of(source, P={1: [prepared()]})
+    assert one == digest_of(source, P={1: [prepared()]}) == digest_of(source, P={1: [prepared(address=2 ** 41)]}) == digest_of(source, P={1: [prepared(address=64)]})
+    assert one == digest_of(source, P={1: [prepared(grid=(4, 1, 1))]})
+    others = [prepared("slow"), prepared(grid=5), prepared(block=128), prepared(shared=64), prepared(a=3.0), prepared(n=999)]
+    assert len({one, *(digest_of(source, P={1: [other]}) for other in others)}) == 7
+
+
+def test_prepared_parameters_count_with_the_size_of_their_buffers():
+    from labkit import to_device
+    source = "def f():\n    return P\n"
+    four, also_four, five = (to_device(np.zeros(size, np.float32)) for size in (4, 4, 5))
+    assert digest_of(source, P=prepared(address=four)) == digest_of(source, P=prepared(address=also_four)) != digest_of(source, P=prepared(address=five))
+
+
+def test_handles_in_containers_do_not_count():
+    from labkit import cudart
+    source = "def f(batch):\n    return E[batch], N\n"
+
+    def with_handles(*values):
+        return digest_of(source, E={1: cudart.cudaGraphExec_t(values[0])}, N=[cudart.cudaGraphNode_t(value) for value in values])
+    assert with_handles(11, 12) == with_handles(21, 22) != with_handles(11)
 
 
 def test_waiting_for_a_stream_is_another_experiment(machine, recorded):
@@ -392,6 +453,292 @@ def test_a_measurement_reads_as_a_table_and_carries_its_data(recorded):
     assert "n = 10" in text and "stream" in text and "end to end" in text and "Made Up 9000 · driver 1.2.3" in text
     assert bundle["application/vnd.labkit+json"]["e2e"]["graph"]["median"] == recorded[10].e2e["graph"].median
     assert recorded[10].speedup("stream", "graph") == recorded[10].e2e["stream"].median / recorded[10].e2e["graph"].median
+
+
+# ---- stages ------------------------------------------------------------------------------------
+
+def in_two(batch):
+    """A variant that marks two stages."""
+    yield "prepare"
+    yield "launch"
+
+
+def in_one(batch):
+    yield "all"
+
+
+BATCHES = {"batch": [3, 8, 1, 5]}
+
+
+def test_a_generator_runs_to_its_last_yield_then_the_gpu_is_waited_for_then_it_tidies_up(machine):
+    machine.use("gpu")
+
+    def staged(made, n):
+        machine.log.append("prepare")
+        yield "prepare"
+        machine.log.append("launch")
+        yield "launch"
+        machine.log.append("tidy up")
+
+    def plain(made, n):
+        machine.log.append("plain")
+
+    def setup(n):
+        pass
+    out = m.measure("x", {"staged": staged, "plain": plain}, setup=setup, stream=7, repeat=4, warmup=1, n=1)
+    one_round = ["prepare", "launch", "sync 7", "tidy up", "plain", "sync 7"]
+    assert machine.log[-24:] == one_round * 4
+    assert list(out.stages["staged"]) == ["prepare", "launch"] and out.stages["plain"] == {}
+    assert out.stages["staged"]["prepare"].count == 4
+
+
+def test_the_stages_make_up_the_cpu_time_and_the_wait_comes_on_top(machine):
+    machine.use("gpu")
+    out = m.measure("x", {"staged": in_two}, repeat=1, batch=1)
+    parts = sum(stat.median for stat in out.stages["staged"].values())
+    assert parts == pytest.approx(out.cpu["staged"].median, abs=0.002) and out.cpu["staged"].median <= out.e2e["staged"].median
+
+
+def test_what_follows_the_last_yield_is_not_timed(machine):
+    machine.use("gpu")
+
+    def slow_to_tidy():
+        yield "launch"
+        time.sleep(0.02)
+    assert m.measure("x", {"a": slow_to_tidy}, repeat=3, warmup=0).e2e["a"].median < 10_000
+
+
+def test_a_stage_that_is_asked_for_by_a_wrong_name_says_which_there_are(machine):
+    machine.use("gpu")
+    stages = m.measure("x", {"a": in_two}, repeat=1, batch=1).stages
+    with pytest.raises(LabError, match="no stage 'lunch'.\n.*prepare, launch"):
+        stages["a"]["lunch"]
+    with pytest.raises(LabError, match="no figure for 'b'"):
+        stages["b"]
+
+
+def yields(*names, otherwise=None):
+    """A generator function that yields these names, and in every second call the others."""
+    calls = []
+
+    def variant():
+        calls.append(1)
+        yield from names if otherwise is None or len(calls) % 2 else otherwise
+    return variant
+
+
+@pytest.mark.parametrize("variant, words", [
+    (yields(), "yielded nothing"), (yields(3), "yielded 3"), (yields(""), "yielded ''"), (yields("cpu"), "yielded 'cpu'"), (yields("a", "a"), "'a' twice"),
+    (yields(None), "yielded None"), (yields("a", "b", otherwise=("a",)), "were: a, b. In a later call they were: a."),
+    (yields("a", otherwise=("a", "b")), "were: a. In a later call they were: a, b."), (yields("a", otherwise=("b",)), "were: a. In a later call they were: b.")])
+@pytest.mark.parametrize("warmup", [0, 3])
+def test_stages_are_names_and_the_same_ones_in_every_call(machine, variant, words, warmup):
+    machine.use("gpu")
+    with pytest.raises(LabError, match=f"In 'v' of 'x': .*{words}"):
+        m.measure("x", {"v": variant}, warmup=warmup)
+
+
+def test_stages_that_depend_on_the_value_show_on_the_simulator_too(machine):
+    def v(batch):
+        yield "small" if batch < 4 else "large"
+    with pytest.raises(LabError, match="were: small. In a later call they were: large"):
+        m.measure("x", {"v": v}, vary=BATCHES)
+
+
+@pytest.mark.parametrize("where", ["sim", "gpu"])
+@pytest.mark.parametrize("after", [0, 1, 5])
+def test_an_interrupted_generator_is_closed_and_blamed(machine, where, after):
+    machine.use(where)
+    closed, calls = [], []
+
+    def v():
+        calls.append(1)
+        try:
+            yield "prepare"
+            if len(calls) > (after if where == "gpu" else 0):
+                raise KeyError("gone")
+            yield "launch"
+        finally:
+            closed.append(1)
+    with pytest.raises(LabError, match="In 'v' of 'x': KeyError"):
+        m.measure("x", {"v": v}, warmup=3)
+    assert len(closed) == len(calls)
+
+
+def test_a_generator_is_closed_where_waiting_for_the_gpu_fails(machine, monkeypatch):
+    closed, answers = [], iter([0] * 4 + [1] * 9)
+
+    def v():
+        try:
+            yield "launch"
+        finally:
+            closed.append(1)
+    machine.use("gpu")
+    monkeypatch.setattr(machine, "cudaDeviceSynchronize", lambda: (Code(next(answers)),), raising=False)
+    with pytest.raises(LabError, match="In 'v'") as caught:
+        m.measure("x", {"v": v}, warmup=3)
+    assert caught.value.code == Code.cudaErrorInvalidValue and len(closed) == 5
+
+
+def test_an_error_code_that_a_generator_returns_is_not_ignored(machine):
+    def bad():
+        yield "launch"
+        return (Code.cudaErrorInvalidValue,)
+    with pytest.raises(LabError, match="In 'bad'"):
+        m.measure("x", {"bad": bad})
+
+
+def test_a_stage_may_end_inside_a_capture(machine):
+    """Nothing waits for a stream that captures, and what tidies up finds the work done."""
+    def v():
+        machine.capturing = 1
+        machine.log.append("begin")
+        yield "begin"
+        machine.log.append("end")
+        machine.capturing = 0
+        yield "end"
+        machine.log.append("tidy up")
+    m.measure("x", {"v": v}, stream=7)
+    assert machine.log == ["begin", "end", "sync 7", "tidy up", "sync 7"]
+
+
+def test_a_wrapped_generator_function_is_not_timed_as_a_plain_call(machine):
+    machine.use("gpu")
+
+    def wrapped():
+        return in_two(1)
+    assert list(m.measure("x", {"v": wrapped}, warmup=1).stages["v"]) == ["prepare", "launch"]
+    with pytest.raises(LabError, match="stages are not known.*\n.*warmup=0"):
+        m.measure("x", {"v": wrapped}, warmup=0)
+
+
+# ---- varied parameters -------------------------------------------------------------------------
+
+def test_each_round_passes_the_next_value_the_same_to_all_and_the_warm_up_goes_through_them_once(machine):
+    machine.use("gpu")
+    seen = {"a": [], "b": []}
+
+    def a(n, batch):
+        seen["a"].append(batch)
+
+    def b(n, batch):
+        seen["b"].append(batch)
+    out = m.measure("x", {"a": a, "b": b}, vary=BATCHES, repeat=6, n=2)
+    assert seen["a"] == seen["b"] == [3, 8, 1, 5, 3, 8] * 2
+    assert out.vary == BATCHES and out.params == {"n": 2, "batch": "varies: 3 8 1 5"}
+
+
+def test_setup_gets_the_parameters_that_do_not_vary(machine):
+    seen = []
+
+    def setup(n):
+        return n
+
+    def a(made, n, batch):
+        seen.append((made, n, batch))
+    m.measure("x", {"a": a}, setup=setup, vary={"batch": np.array([3, 8, 1, 5, 8])}, n=2)
+    assert seen == [(2, 2, 3), (2, 2, 8), (2, 2, 1)]         # three values are enough to show a mistake
+    assert all(type(batch) is int for *_, batch in seen)
+
+
+def test_two_parameters_vary_each_at_its_own_pace(machine):
+    machine.use("gpu")
+    seen = []
+
+    def a(k, w):
+        seen.append((k, w))
+    m.measure("x", {"a": a}, vary={"k": [1, 2, 3], "w": ["x", "y"]}, repeat=4, warmup=0)
+    assert seen == [(1, "x"), (2, "y"), (3, "x"), (1, "y")]
+
+
+@pytest.mark.parametrize("vary, words", [
+    ({"batch": [3, 3, 3]}, "every call would get 3"), ({"batch": [3]}, "Nothing varies"), ({"batch": []}, "list of its values"), ({"batch": 3}, "list of its values"),
+    ({"batch": "3815"}, "list of its values"), ([3, 8], "names the parameters that change"), ({"n": [1, 2]}, "n is a parameter and varies too"),
+    ({"batch": [[1], [2]]}, "parameter batch is a list"), ({3: [1, 2]}, "list of its values")])
+def test_values_that_do_not_vary_are_refused(machine, vary, words):
+    with pytest.raises(LabError, match=words):
+        m.measure("x", {"a": fast}, vary=vary, n=1)
+
+
+def test_one_round_cannot_vary(machine):
+    with pytest.raises(LabError, match="Nothing varies.*\n.*repeat=2"):
+        m.measure("x", {"a": in_one}, vary=BATCHES, repeat=1)
+
+
+@pytest.fixture
+def staged(machine, monkeypatch):
+    """A measurement with stages and a varied batch, as the made-up GPU gave it; it is recorded, and the simulator is on."""
+    machine.use("gpu")
+    monkeypatch.setenv("LABKIT_RECORD", str(machine.folder))
+    out = m.measure("Dynamic batch", {"two": in_two, "one": in_one}, vary=BATCHES)
+    monkeypatch.delenv("LABKIT_RECORD")
+    machine.use("sim")
+    return out
+
+
+def test_the_recording_holds_the_stages_in_their_order_and_is_keyed_by_the_values(machine, staged):
+    again = m.measure("Dynamic batch", {"two": in_two, "one": in_one}, vary=BATCHES)
+    assert again.stages == staged.stages and list(again.stages["two"]) == ["prepare", "launch"] and again.e2e == staged.e2e
+    assert again.vary == BATCHES and again.provenance.how == "recorded"
+    for other in ([3, 8, 1], [3, 8, 1, 5, 3], [3, 8, 1, "5"], [3, 8, True, 5]):
+        assert m.measure("Dynamic batch", {"two": in_two, "one": in_one}, vary={"batch": other}).missing
+
+
+def test_a_measurement_shows_its_stages_as_columns_and_carries_them(staged):
+    head, columns, two, one, _ = str(staged).splitlines()
+    assert head == "Dynamic batch, batch varies: 3 8 1 5"
+    assert columns.split()[:4] == ["prepare", "launch", "all", "CPU"]
+    assert two.split()[0] == "two" and two.split().count("–") == 1 and one.split().count("–") == 2
+    data = staged._repr_mimebundle_()["application/vnd.labkit+json"]
+    assert data["stages"]["two"]["launch"]["median"] == staged.stages["two"]["launch"].median and data["vary"] == BATCHES
+    json.dumps(data)
+
+
+def test_a_long_list_of_values_is_shortened_where_it_is_shown_and_nowhere_else(machine):
+    out = m.measure("x", {"a": in_one}, vary={"batch": range(40)})
+    assert str(out).splitlines()[0] == "x, batch varies: 0 1 2 3 4 5 6 7 ..." and out.params["batch"].endswith(" 39") and out.missing
+
+
+def test_figures_without_stages_look_and_are_kept_as_before(machine, recorded):
+    entry = r.find("measurements", "The cost", {"n": 2}, r.digest({"stream": slow, "graph": fast}, "waits for the device"))
+    assert set(entry) == {"params", "digest", "provenance", "cpu", "e2e"}
+    assert set(recorded[2]._repr_mimebundle_()["application/vnd.labkit+json"]) == {"measurement", "params", "provenance", "cpu", "e2e"}
+    assert recorded[2].stages == {"stream": {}, "graph": {}} and recorded[2].vary == {}
+
+
+@pytest.mark.skipif(importlib.import_module("labkit.backend").backend.name == "gpu", reason="a GPU measures anew")
+def test_the_recordings_of_earlier_lessons_are_still_found():
+    """The code cells of lesson 01 on the simulator: what a GPU recorded for them is what they show."""
+    lesson = pathlib.Path(r.__file__).parents[1] / "authoring" / "lessons" / "01_launch_cost.py"
+    names = {}
+    for part in lesson.read_text(encoding="utf-8").split("# %%")[1:]:
+        kind, source = part.split("\n", 1)
+        if "[markdown]" not in kind and "draw." not in source:
+            cell(source, names)
+    for experiment, count in (("costs", 7), ("sizes", 8)):
+        found = names[experiment]
+        assert len(found) == count and not any(one.missing for one in found) and all(one.provenance.how == "recorded" for one in found)
+
+
+# ---- figures that something else took ----------------------------------------------------------
+
+def test_a_recording_is_read_by_its_name_whatever_its_code(machine, staged):
+    out = recorded_of("Dynamic batch", batch="varies: 3 8 1 5")
+    assert out.e2e == staged.e2e and out.stages == staged.stages and str(out.provenance).endswith("recorded")
+
+
+def test_the_newest_recording_is_read(machine):
+    for date, median in (("2026-02-01", 1.0), ("2026-03-01", 2.0), ("2026-01-01", 3.0)):
+        stat = {"a": {"median": median, "low": 1.0, "high": 3.0, "count": 5}}
+        r.save(machine.folder, "measurements", "c++ launch", {"n": 1}, date, dataclasses.replace(HERE, date=date), cpu=stat, e2e=stat)
+    assert recorded_of("c++ launch", n=1).e2e["a"].median == 2.0
+
+
+def test_what_is_not_recorded_says_what_is(machine, staged):
+    with pytest.raises(LabError, match="no recorded 'Dynamic batch' with n = 3.\n.*recorded with batch varies: 3 8 1 5"):
+        recorded_of("Dynamic batch", n=3)
+    with pytest.raises(LabError, match="no recorded 'c\\+\\+ launch'.\n.*Recorded are: Dynamic batch"):
+        recorded_of("c++ launch")
 
 
 # ---- the timeline ------------------------------------------------------------------------------
