@@ -11,6 +11,9 @@ def answers(table, title):
     A cell says "success", or the number and the name of the code. Codes are what cudart returned;
     anything else raises LabError, so that the picture shows answers and nothing made up.
     """
+    if not isinstance(table, dict) or not all(isinstance(cells, dict) for cells in table.values()):
+        raise LabError(f"draw.answers() got {table!r:.60}.", "A table is {row: {column: code}}, with what each call returned.",
+                       'Write for example {"cudaMalloc": {"Global": cudart.cudaMalloc(4)}}.')
     rows, columns = list(table), list(dict.fromkeys(column for cells in table.values() for column in cells))
     if not rows or not columns:
         raise LabError("draw.answers() got an empty table.", "There is nothing to show.", "Pass {row: {column: code}}.")

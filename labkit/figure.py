@@ -75,9 +75,42 @@ class Canvas:
         width, height = self.inches
         return self.fig.add_axes([left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height])
 
+    def wide(self, text, size, weight="normal"):
+        """How wide a line of text is, in inches."""
+        from matplotlib.font_manager import FontProperties
+        pixels = self.fig.canvas.get_renderer().get_text_width_height_descent(text, FontProperties(size=size, weight=weight), False)[0]
+        return pixels / self.fig.dpi
+
+    def fit(self, text, inches, size, least, weight="normal"):
+        """(text, size) that fit into `inches`: smaller down to `least` points, and then cut."""
+        while size > least and self.wide(text, size, weight) > inches:
+            size -= 0.5
+        whole = text
+        while len(text) > 1 and self.wide(text, size, weight) > inches:
+            text = whole = whole[:-1]
+            text = text.rstrip() + "…"
+        return text, size
+
+    def wrap(self, text, inches, size, most, weight="normal"):
+        """`text` as at most `most` lines, none wider than `inches`; what has no room ends in "…"."""
+        lines, full = [""], [" ".join(part.split()) for part in str(text).split("\n")]
+        for part in full:
+            for word in part.split(" "):
+                longer = f"{lines[-1]} {word}".strip()
+                if lines[-1] and self.wide(longer, size, weight) > inches:
+                    lines.append(word)
+                else:
+                    lines[-1] = longer
+            lines.append("")
+        lines.pop()
+        if len(lines) > most:
+            lines = [*lines[:most - 1], " ".join(lines[most - 1:])]
+        return [self.fit(line, inches, size, size, weight)[0] for line in lines]
+
     def title(self, text, below=""):
         """What the picture says, in one line, and a smaller line below it."""
-        self.fig.text(0.15 / self.inches[0], 1 - 0.12 / self.inches[1], text, size=11, weight="bold", va="top")
+        text, size = self.fit(text, self.inches[0] - 0.3, 11, 8.5, "bold")
+        self.fig.text(0.15 / self.inches[0], 1 - 0.12 / self.inches[1], text, size=size, weight="bold", va="top")
         self.fig.text(0.15 / self.inches[0], 1 - 0.34 / self.inches[1], below, size=9, va="top", linespacing=1.3)
 
     def done(self, alt, source, provenance):

@@ -108,9 +108,9 @@ class film:
     def __enter__(self):
         try:
             self._read()
-        except LabError:
-            raise
         except Exception as error:
+            if isinstance(error, LabError) and error.code is not None:      # CUDA's own answer
+                raise
             raise LabError(f"film() got a {type(self.stream).__name__}.", "It follows the capture on one stream.",
                            "Pass the stream that begins the capture.") from error
         self.tracer = lines(self._after, sys._getframe(1))

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from labkit import draw
 from labkit.figure import INK, QUIET, WIDTH, Canvas
 from labkit.film import NO_GRAPH, shorten
+from labkit.layout import GHOST, ghosts
 
 MOST, HEAD = 12, 10  # pictures in a strip; of a longer film the first HEAD and the last MOST - HEAD
-RED, GHOST = "#B3261E", "#D3CFC3"
+RED = "#B3261E"
 SIZE, LETTER, LEADING = 7.2, 0.0625, 0.14  # of code: points; inches a character and a line
 PAD, TOP, FOOT = 0.12, 0.42, 0.34
 
@@ -42,14 +43,11 @@ def captions(reel, wide):
 
 def panel(ax, layout, texts, frame, scale):
     """One picture: the nodes that are not there as ghosts, the graph so far, the new nodes marked."""
-    from matplotlib.patches import FancyBboxPatch
     here = {number: k for k, number in enumerate(frame.nodes)}
     edges = {(here[a], here[b]): layout.path[a, b] for a, b in frame.edges}
-    part = SimpleNamespace(at=[layout.at[i] for i in here], path=edges, width=layout.width, size=layout.size)
+    part = SimpleNamespace(at=[layout.at[i] for i in here], path=edges, width=layout.width, height=layout.height, size=layout.size)
     draw.paint(ax, part, [texts[i] for i in here], edges, {here[i] for i in frame.new}, min(1, scale * 1.45))
-    for x, y in (at for i, at in enumerate(layout.at) if i not in here):
-        ax.add_patch(FancyBboxPatch((x - layout.width / 2, y - draw.HEIGHT / 2), layout.width, draw.HEIGHT,
-                                    boxstyle="round,pad=0,rounding_size=0.14", facecolor="none", edgecolor=GHOST, linewidth=0.8))
+    ghosts(ax, layout, [i for i in range(len(layout.at)) if i not in here])
 
 
 def paint(shots, told, reel, columns, layout, texts, title):

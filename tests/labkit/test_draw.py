@@ -11,13 +11,14 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 from PIL import Image  # noqa: E402
 
-from labkit import charts, draw  # noqa: E402
+from labkit import draw, graph, lines  # noqa: E402
 from labkit.errors import LabError  # noqa: E402
 from labkit.figure import GROUND, PALETTE, Canvas  # noqa: E402
-from labkit.measure import Figures, Measurement, Stat  # noqa: E402
+from labkit.measurement import Figures, Measurement, Stages, Stat  # noqa: E402
 from labkit.predict import predict  # noqa: E402
 from labkit.recordings import Provenance  # noqa: E402
 from labkit.timeline import Timeline  # noqa: E402
+from tests.labkit.seeing import look, readable  # noqa: E402
 
 HERE = Provenance("Made Up 9000", "1.2.3", "13.3", "13.4.4", "3.11", "2026-01-02", "recorded")
 NOW = Provenance("Made Up 9000", "1.2.3", "13.3", "13.4.4", "3.11", "2026-03-04", "measured")
@@ -42,26 +43,6 @@ def gaps():
     return Timeline("gaps", {"kernels": 20}, starts, Figures({k: [s + 320 for s in v] for k, v in starts.items()}), HERE)
 
 
-def look(figure):
-    image = Image.open(io.BytesIO(figure.png))
-    assert image.width > 600 and len(set(np.asarray(image.convert("L")).ravel())) > 20
-    assert len(figure.alt) > 20 and figure.source["provenance"] and all(figure.source["provenance"])
-    return figure
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What reaches the axes: the artists of every picture made in the test."""
-    sheets = []
-    done = Canvas.done
-
-    def spy(self, *args):
-        sheets.append(self.fig)
-        return done(self, *args)
-    monkeypatch.setattr(Canvas, "done", spy)
-    return sheets
-
-
 def test_cost_plots_the_medians_and_keeps_them(drawn):
     measured = costs()
     figure = look(draw.cost(measured))
@@ -79,10 +60,22 @@ def test_cost_finds_the_fixed_and_the_per_node_cost():
 
 
 def test_a_fit_has_no_negative_cost():
-    fit = charts.fit([1, 10, 100], [0.5, 10, 110])
+    fit = lines.fit([1, 10, 100], [0.5, 10, 110])
     assert fit.fixed_us == 0 and fit.per_node_us > 0
-    fit = charts.fit([1, 10, 100], [3, 2.9, 2.8])
+    fit = lines.fit([1, 10, 100], [3, 2.9, 2.8])
     assert fit.per_node_us == 0 and 2.8 < fit.fixed_us < 3
+
+
+@pytest.mark.parametrize("fixed, each, words", [
+    (4.46e-15, 2.2, "2.2 µs each"), (3.0, 4.46e-15, "3 µs"), (4.46e-15, 4.46e-15, "0 µs"), (0.0, 2.2, "2.2 µs each"),
+    (0.00003, 2.2, "0.00003 µs + 2.2 µs each"), (6.0, 0.0000025, "6 µs + 0.0000025 µs each")])
+def test_a_law_has_no_part_that_is_nothing_and_no_exponent(fixed, each, words):
+    assert str(lines.Fit(fixed, each)) == words
+
+
+def test_costs_that_only_grow_with_the_nodes_have_no_fixed_part_in_words():
+    assert str(lines.fit([10, 100, 1000], [22, 220, 2200])) == "2.2 µs each"
+    assert str(lines.fit([1, 10, 100, 1000], [3, 3, 3, 3])) == "3 µs"
 
 
 def test_speedup_plots_ratios_and_marks_where_the_graph_stops_paying(drawn):
@@ -110,7 +103,7 @@ def test_timeline_plots_every_kernel_of_both_and_none_is_invisible(drawn):
     assert len(drawn[0].axes) == 2 and "one every 0.96 µs" in figure.alt
 
 
-@pytest.mark.parametrize("chart, bare", list(itertools.product([draw.cost, draw.speedup, draw.timeline], [3.2, [1, 2], {"n": 1}, [], None])))
+@pytest.mark.parametrize("chart, bare", list(itertools.product([draw.cost, draw.stages, draw.speedup, draw.timeline], [3.2, [1, 2], {"n": 1}, [], None])))
 def test_a_bare_number_is_refused(chart, bare):
     with pytest.raises(LabError, match="not shown|empty list"):
         chart(bare)
@@ -123,6 +116,7 @@ def test_a_parameter_that_was_not_measured_is_refused():
 
 @pytest.mark.parametrize("chart, nothing", [
     (draw.cost, [Measurement("x", {"n": 1}, missing="No recording for this code.")]),
+    (draw.stages, [Measurement("x", {"n": 1}, missing="No recording for this code.")]),
     (draw.speedup, [Measurement("x", {"size": 1}, missing="No recording for this code.")]),
     (draw.timeline, Timeline("x", {}, missing="No recording for this code."))])
 def test_without_a_recording_the_picture_says_so(chart, nothing):
@@ -204,10 +198,87 @@ def test_an_empty_graph_is_a_picture_too():
     assert "an empty graph" in draw.picture([], []).alt
 
 
-@pytest.mark.parametrize("what", [None, [], "graph"])
+@pytest.mark.parametrize("what", [None, [], "graph", b"graph", {}, 1.5])
 def test_what_is_no_graph_is_refused(what):
     with pytest.raises(LabError, match="draw.graph"):
         draw.graph(what)
+
+
+@pytest.mark.parametrize("table", ["text", b"text", 7, None, [], [1], {"row": "text"}, {"row": None}])
+def test_what_is_no_table_of_answers_is_refused(table):
+    with pytest.raises(LabError, match="draw.answers"):
+        draw.answers(table, "a title")
+
+
+@pytest.mark.parametrize("read", [graph.nodes, graph.kinds, graph.edges, graph.kind, graph.dependencies, graph.dependents, graph.dot, graph.capture_state])
+@pytest.mark.parametrize("what", ["text", b"text", 1.5, [], {}])
+def test_reading_what_is_no_handle_is_a_lab_error(read, what):
+    with pytest.raises(LabError, match="is expected"):
+        read(what)
+
+
+# ---- stages ------------------------------------------------------------------------------------
+
+def growing(where=HERE):
+    return [Measurement("graph size", {"n": n}, Figures({"instantiate": stat(7 + 1.6 * n), "node updates": stat(1.2 * n), "replay": stat(2.0)}),
+                        Figures({"instantiate": stat(9 + 2.6 * n), "node updates": stat(8 + 2.2 * n), "replay": stat(7.0 + n)}), where, "",
+                        Figures({"instantiate": Stages(prepare=stat(5 + 1.6 * n), launch=stat(2.0)), "node updates": Stages(prepare=stat(1.2 * n)),
+                                 "replay": Stages()}))
+            for n in (1, 10, 100, 1000)]
+
+
+def test_stages_plots_what_is_asked_for_and_fits_it(drawn):
+    figure = look(draw.stages(growing(), of=[("instantiate", "prepare"), ("replay", "e2e")], label="nodes"))
+    points = [tuple(line.get_ydata()) for line in drawn[0].axes[0].lines]
+    assert [(s["name"], s["what"]) for s in figure.source["series"]] == [("instantiate", "prepare"), ("replay", "e2e")]
+    for series in figure.source["series"]:
+        assert tuple(series["y"]) in points and series["x"] == [1, 10, 100, 1000]
+    fit = figure.fits["instantiate", "prepare"]
+    assert (round(fit.fixed_us, 6), round(fit.per_node_us, 6)) == (5, 1.6) and "5 µs + 1.6 µs each" in figure.alt
+    assert drawn[0].axes[0].get_xlabel() == "nodes"
+
+
+def test_stages_shows_every_stage_by_itself_and_cpu_time_where_none_is_marked(drawn):
+    figure = look(draw.stages(growing()))
+    assert [(s["name"], s["what"]) for s in figure.source["series"]] == [
+        ("instantiate", "prepare"), ("instantiate", "launch"), ("node updates", "prepare"), ("replay", "cpu")]
+    readable(drawn[0])
+
+
+def test_lines_of_one_colour_differ_in_more_than_their_name(drawn):
+    draw.stages(growing())
+    fitted = [line for line in drawn[0].axes[0].lines if line.get_marker() == "None" and len(line.get_xdata()) == 100]
+    looks = [(line.get_color(), line._unscaled_dash_pattern) for line in fitted]
+    assert len(fitted) == 4 and len(set(map(str, looks))) == 4
+
+
+@pytest.mark.parametrize("of, words", [(("instantiate", "sleep"), "no 'sleep'"), ([("rocket", "cpu")], "no figure for 'rocket'"),
+                                       *((of, "a variant and a stage") for of in (["instantiate"], [], "cpu", 7))])
+def test_a_stage_that_was_not_measured_is_refused(of, words):
+    with pytest.raises(LabError, match=words):
+        draw.stages(growing(), of=of)
+
+
+def test_labels_of_many_close_lines_do_not_overlap(drawn):
+    rows = {f"a way whose name goes on and on and further still, {k}": 5 + k / 100 for k in range(8)}
+    draw.cost([Measurement("cost", {"n": n}, Figures({k: stat(v) for k, v in rows.items()}), Figures({k: stat(v * n) for k, v in rows.items()}), HERE)
+               for n in (1, 9)])
+    readable(drawn[0])
+
+
+def test_text_with_dollar_signs_is_text(drawn):
+    look(draw.picture(["Kernel"], [], labels=["$x$ and \\frac"]))
+    assert "$x$ and \\frac" in [text.get_text() for text in drawn[0].axes[0].texts]
+
+
+def test_a_long_line_is_made_smaller_and_then_cut():
+    with Canvas(1) as canvas:
+        assert canvas.fit("short", 7, 11, 8.5) == ("short", 11)
+        assert canvas.fit("m" * 70, 7, 11, 8.5)[1] < 11
+        cut, size = canvas.fit("word " * 60, 7, 11, 8.5)
+        assert size == 8.5 and cut.endswith("…") and canvas.wide(cut, size) <= 7
+        lines = canvas.wrap("word " * 60, 2, 9, 3)
+        assert len(lines) == 3 and lines[-1].endswith("…") and all(canvas.wide(line, 9) <= 2 for line in lines)
 
 
 # ---- the look ----------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def look(png):
 
 
 def entries(kind, experiment, data=DATA):
-    """What was recorded for an experiment; kind: "measurements" or "timelines"."""
+    """What was recorded for an experiment; kind: "measurements", "timelines" or "footprints"."""
     found = [json.loads(p.read_text(encoding="utf-8")) for p in sorted((data / kind).glob("*.json"))]
     return [entry for file in found if file["experiment"] == experiment for entry in file["entries"]]
 
@@ -51,8 +51,9 @@ def _same(plotted, recorded):
 
 
 def _times(entry, name, what):
-    """(median, low, high) of a series in a measurement entry: of one variant, or of the ratio "slow/fast"."""
-    stats = entry[what]
+    """(median, low, high) of a series in a measurement entry: of one variant or one of its stages, or of the ratio "slow/fast"."""
+    stages = {name: {stage.pop("stage"): stage for stage in map(dict, found)} for name, found in entry.get("stages", {}).items()}
+    stats = entry[what] if what in ("cpu", "e2e") else {name: found[what] for name, found in stages.items() if what in found}
     if name in stats:
         return [stats[name][key] for key in ("median", "low", "high")]
     slow, _, fast = name.rpartition("/")
@@ -69,6 +70,12 @@ def unbacked(source, data=DATA):
         yield f"a {source['figure']} without a series"
     for series in source["series"]:
         name = series["name"]
+        if "params" in series:                              # one figure of one measurement, which it names itself
+            numbers = [series[key] for key in ("y", "low", "high")]
+            same = [e for e in entries(kind, series["experiment"], data) if e["params"] == series["params"]]
+            if not any(_same(numbers, _times(e, name, series["what"])) for e in same):
+                yield f"{name}, {series['what']}, shows {numbers}, which no recording of {series['experiment']!r} holds"
+            continue
         if kind == "timelines":
             points = {"its kernels": [*series["starts"], *series["ends"]]}
             found = {"its kernels": [[*e["starts"][name], *e["ends"][name]] for e in known if name in e["starts"]]}
@@ -78,6 +85,16 @@ def unbacked(source, data=DATA):
         for x, numbers in points.items():
             if not any(_same(numbers, recorded) for recorded in found[x]):
                 yield f"{name} at {x} plots {numbers[:3]}, which no recording of {source.get('experiment')!r} holds"
+    for size in source.get("memory", []):
+        kept = [e["device"].get(size["name"]) for e in entries("footprints", size["experiment"], data) if e["params"] == size["params"]]
+        if size["bytes"] not in kept:
+            yield f"{size['name']} shows {size['bytes']} bytes, which no footprint of {size['experiment']!r} holds"
+
+
+def _recorded(provenance):
+    """Every figure of this picture was recorded; a line of what was read or found here may stand beside them."""
+    ends = {line.rpartition(" ")[2] for line in provenance}
+    return "recorded" in ends and "measured" not in ends
 
 
 def origin(source, recorded):
@@ -87,7 +104,7 @@ def origin(source, recorded):
         yield "a picture that does not say where it comes from"
     elif source.get("missing") and recorded:
         yield f"a picture without its figures: {source['missing']}"
-    elif "series" in source and not source.get("missing") and all(line.endswith("recorded") for line in provenance):
+    elif "series" in source and not source.get("missing") and _recorded(provenance):
         yield from unbacked(source)
 
 
