@@ -213,15 +213,16 @@ if not costs[-1].missing:
 draw.stages(costs, of=[*((way, "prepare") for way in ways), ("cached ExecUpdate", "launch")], label="kernels in the graph")
 
 # %% [markdown]
-# All grow with the number of nodes; the slopes differ. An update is cheaper than a new executable. It
-# is also dearer than it looks, since the next launch pays too: follow its own line. And capturing again
-# is as many calls as the work itself.
+# All grow with the number of nodes; the slopes differ. An update is cheaper than a new executable. Capturing
+# again is as many calls as the work itself. And the next launch can pay too: follow its own line. Another
+# number, as here, adds little to it; another size, in lesson 05, adds more.
 
 # %% [markdown]
 # ## What was claimed
 #
 # The text behind this course gives figures for ten kernels. Here they stand beside those of your GPU,
-# and beside a C++ program's, recorded on an H200.
+# and beside a C++ program's, recorded on an H200. In the first row your nodes get another number each; the
+# C++ program gives them another size as well, which costs more.
 
 # %% tags=["expects-figure"]
 cpp = recorded("c++ changing a graph", nodes=10)
