@@ -52,12 +52,13 @@ class Kernel:
         if len(args) != len(self.params):
             raise LabError(f"{self.name} was launched with {len(args)} arguments.", f"It takes {len(self.params)}: "
                            f"{', '.join(p.ctype for p in self.params)}.", "Count them after grid and block.")
+        frees = DeviceArray.frees                          # read first: another thread may free one meanwhile
         try:
             values = tuple([convert(a) for convert, a in zip(self._converters, args)])
         except LabError as no:
             raise refused(self, args, no) from None
         if all(t in _STEADY and (t is not float or a) for t, a in zip(types, args)):       # 0.0 == -0.0
-            self._recent = ((types, args, values, DeviceArray.frees), *self._recent[:_KEPT - 1])
+            self._recent = ((types, args, values, frees), *self._recent[:_KEPT - 1])
         return values
 
     def block(self, values):

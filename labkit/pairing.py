@@ -17,7 +17,8 @@ def pairs(old, new):
 
 def _backwards(before, after):
     """Pairs found from the last nodes backwards, or None where the graphs do not have one form."""
-    ends = [[i for i in range(len(b)) if i not in {j for waits in b for j in waits}] for b in (before, after)]
+    waited_for = [{j for waits in b for j in waits} for b in (before, after)]
+    ends = [[i for i in range(len(b)) if i not in known] for b, known in zip((before, after), waited_for)]
     queue, found, taken = list(zip(*ends)), {}, set()
     for i, j in queue:                                  # it grows on the way
         if i in found or j in taken:
