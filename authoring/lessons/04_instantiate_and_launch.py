@@ -87,8 +87,8 @@ lives[1]
 draw.stages(lives, guess=guess, label="kernels in the graph")
 
 # %% [markdown]
-# To capture, to instantiate and to destroy costs something for every node. To launch costs nearly
-# the same whatever is in it. That is the bargain: pay by the node once, then launch cheaply, often.
+# To capture, to instantiate and to destroy costs something for every node. To launch hardly grows:
+# a few times as much for a thousand times as many. That is the bargain: pay by the node once, then launch cheaply, often.
 #
 # ## The call in old texts
 #
@@ -138,7 +138,7 @@ for name, answers in table.items():
 # | DeviceLaunch | let a kernel launch it: kernels, copies and memsets only |
 # | UseNodePriority | run each node with its own priority, not the launching stream's |
 #
-# The last row is accepted, and yet `cudaGraphExecGetFlags` reads 0.
+# The last row is accepted, and yet `cudaGraphExecGetFlags` reads 0. So does Upload: it is done, not kept.
 #
 # ## When is it ready?
 #

@@ -202,8 +202,8 @@ draw.strategies(random_batch, memory, guess=order, reference="fixed replay")
 
 # %% [markdown]
 # The ways at the top prepare nothing, or four bytes. A way that changes a graph pays twice, in
-# *prepare* and in the *next launch*, and the GPU waits meanwhile. The column on the right is the price
-# of an executable per size.
+# *prepare* and in the *next launch*. Ways that make many calls pay for Python too: in C++ capturing again
+# costs much less. Device memory is rough, and for what one way keeps in executables.
 #
 # ## The benchmark that changes nothing
 #
@@ -260,7 +260,8 @@ draw.strategies(network, reference="one executable per size")
 #
 # ## Which one, when?
 #
-# The questions are general. The figures are those of your network, here.
+# The questions are general. The figures are those of your network, here, for one launch a batch: when a size is
+# replayed often, what it cost to prepare weighs less.
 
 # %% tags=["expects-figure"]
 tree = ("Few sizes,\nall known before?",
