@@ -260,8 +260,8 @@ draw.strategies(network, reference="one executable per size")
 #
 # ## Which one, when?
 #
-# The questions are general. The figures are those of your network, here, for one launch a batch: when a size is
-# replayed often, what it cost to prepare weighs less.
+# The questions are general. The figures are those of your network, here, for one launch a batch.
+# Replayed often, what a size cost to prepare weighs less.
 
 # %% tags=["expects-figure"]
 tree = ("Few sizes,\nall known before?",
