@@ -1,4 +1,5 @@
 """What is said, beside what was measured: draw.claims()."""
+import re
 from dataclasses import dataclass
 
 from labkit.errors import LabError
@@ -9,6 +10,7 @@ from labkit.plotting import GROUNDS, places, plain_ticks, record, stat_of
 from labkit.predict import number
 
 TEXT, WORDS = 2.35, 1.32                       # inches of the claim on the left, and of the finding on the right
+_FIGURE = re.compile(r"\d\s*(ns|us|µs|ms|s|times|x|×|%)(?!\w)")       # a duration or a ratio among words
 LINE, GAP = 0.22, 0.16                         # inches of a line, and between rows
 
 
@@ -52,7 +54,7 @@ class Claim:
         far = max(stat.median / high, low / stat.median)
         times = number(float(f"{far:.2g}"))            # two digits say enough: 4, 2.5, 120, 12,000
         if stat.median > high:
-            return False, f"{times} times the claim"
+            return False, f"{times} times the claim" if far >= 1.1 else f"{100 * far:.0f} % of the claim"
         return False, f"1/{times} of the claim" if far > 2 else f"{100 / far:.0f} % of the claim"
 
 
@@ -72,6 +74,9 @@ def _checked(rows):
         if bool(row.figures) == (row.verdict is not None):
             raise LabError(f"The claim {row.text!r:.40} has {'a figure and a verdict' if row.figures else 'neither a figure nor a verdict'}.",
                            "A claim stands beside what was measured for it, or beside what was found.", "Pass measurement= and variant=, or verdict=.")
+        if not isinstance(row.verdict, (bool, str, type(None))) or isinstance(row.verdict, str) and _FIGURE.search(row.verdict):
+            raise LabError(f"The claim {row.text!r:.40} got the verdict {row.verdict!r:.40}.", *GROUNDS,
+                           "A verdict is True, False or a few words; a figure comes as measurement= and variant=.")
         if row.figures and not row.range:
             raise LabError(f"The claim {row.text!r:.40} has a figure and no range.", "There is nothing to compare the figure with.",
                            "Pass low= and high=.")

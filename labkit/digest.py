@@ -1,6 +1,6 @@
 """The digest of a program's text: what a recording is found by.
 
-    digest({"stream": one_by_one, "graph": replay})       # "061f47b6ee8b8201", on every Python version
+    digest({"stream": one_by_one, "graph": replay})       # "061f47b6ee8b8201"
 
 A function's own text counts, and what it refers to by name. What cannot be named, such as an object of
 some other package, gets a digest of its own each time: no recording is better than another program's.
@@ -31,29 +31,35 @@ def digest(functions, note=""):
     What counts: their source and defaults and, by the names they read, your own functions and classes,
     numbers, strings, containers of these, kernels (name and CUDA C), also as attributes of a module,
     prepared kernel parameters, and the size and type of buffers. What does not: the text of labkit,
-    Python or an installed package, the contents of arrays, and handles. The same on every Python
-    version. Raises LabError where a source can't be read.
+    Python or an installed package, the contents of arrays, numbers from 2**32 up (addresses), and handles:
+    what a stream, a graph or an executable made elsewhere is. The same on every Python version for functions and
+    what they use; a class of your own may differ. Raises LabError where a source can't be read.
     """
     seen = []
-    text = "\n".join(f"{role}: {_function(functions[role], seen, must=True)}" for role in sorted(functions))
+    try:
+        text = "\n".join(f"{role}: {_function(functions[role], seen, must=True)}" for role in sorted(functions))
+    except RecursionError:
+        raise LabError("What the timed code uses holds itself.", "A recording is found by all that the code uses, and this has no end.",
+                       "Pass what is needed in setup(), without a list or an object that contains itself.") from None
     return hashlib.sha256(f"{text}\n{note}".encode()).hexdigest()[:16]
 
 
 def _function(function, seen, must=False):
     if function in seen:
-        return f"<{function.__name__}, above>"
+        alike = [other for other in seen if other.__name__ == function.__name__]          # another one may have this name
+        return f"<{function.__name__}, above{f', number {alike.index(function)}' if alike.index(function) else ''}>"
     seen.append(function)
     try:
         source = inspect.getsource(function.__code__)          # a wrapper's own text; what it wraps is in its closure
-    except (OSError, TypeError):
+        free = function.__code__.co_freevars
+        names, attributes = _names(source, free)
+    except (OSError, TypeError, SyntaxError):                  # a lambda among others on a line does not stand alone
         if must:
             raise LabError(f"The source of {function.__name__}() can't be read.",
                            "A recording is found by the text of the code, and this code has none on file.",
                            "Define the function in a notebook cell or in a .py file.") from None
         return _nameless(function)
-    free = function.__code__.co_freevars
     indent = source[:len(source) - len(source.lstrip())]
-    names, attributes = _names(source, free)
     source = "\n".join(line.removeprefix(indent).rstrip() for line in source.rstrip().splitlines())
     values = dict(function.__globals__)
     for name, cell in zip(free, function.__closure__ or ()):
@@ -98,7 +104,9 @@ def _value(value, seen):
     if isinstance(value, np.generic):
         value = value.item()
     kind = type(value)
-    if isinstance(value, Enum) or kind.__module__.startswith(("labkit.sim", "cuda.bindings")):
+    if isinstance(value, Enum) and not kind.__module__.startswith(("labkit.sim", "cuda.bindings")):
+        return f"{kind.__qualname__}.{value.name} = {_value(value.value, seen)}"
+    if kind.__module__.startswith(("labkit.sim", "cuda.bindings")):
         return getattr(value, "name", "handle")                # a code, a mode, a stream, an executable
     if kind in (bool, float, complex, str, bytes, type(None), range, slice):
         return repr(value)
@@ -116,8 +124,13 @@ def _value(value, seen):
     if kind.__name__ == "DeviceArray" or isinstance(value, np.ndarray):
         return f"{value.size} x {value.dtype}"
     if isinstance(value, types.FunctionType):
-        return _function(value, seen) if _yours(value) else value.__name__
-    if isinstance(value, (types.ModuleType, types.SimpleNamespace)):
+        if _yours(value):
+            return _function(value, seen)
+        inside = getattr(value, "__wrapped__", None)           # a package's wrapper around a function of yours
+        return value.__name__ if inside is None else f"{value.__name__} of {_value(inside, seen)}"
+    if isinstance(value, types.SimpleNamespace):
+        return f"namespace({_value(vars(value), seen)})"
+    if isinstance(value, types.ModuleType):
         return kind.__name__                                   # the attributes that are read count
     if isinstance(value, types.MethodType):
         return f"{_value(value.__self__, seen)}.{_value(value.__func__, seen)}"

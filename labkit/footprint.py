@@ -84,10 +84,11 @@ def footprint(experiment, makers, *, setup=None, stream=None, count=64, **params
             return Footprint(experiment, params, missing=NO_RECORDING)
         device, host = (Figures({name: entry[what][name] for name in makers}) for what in ("device", "host"))
         return Footprint(experiment, params, device, host, entry["count"], Provenance(**entry["provenance"]))
-    device, host = Figures(), Figures()
+    found = {}
     for name, make in calls.items():
         with blame(name, experiment):
-            device[name], host[name] = _made(lambda keep: _between_falls(make, keep, count), stream)
+            found[name] = _made(lambda keep: _between_falls(make, keep, count), stream)
+    device, host = (Figures({name: sizes[k] for name, sizes in found.items()}) for k in (0, 1))
     provenance = recordings.here()
     recordings.save_if_asked("footprints", experiment, params, key, provenance, device=device, host=host, count=count)
     return Footprint(experiment, params, device, host, count, provenance)

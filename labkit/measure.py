@@ -54,6 +54,7 @@ def measure(experiment, variants, *, setup=None, stream=None, repeat=30, warmup=
     if not isinstance(repeat, int) or repeat < 1:
         raise LabError(f"measure() got repeat = {repeat!r}.", "It is how often each variant is timed.", "Use a whole number, such as 30.")
     vary = varied(vary, params)
+    vary = {name: values[:repeat] for name, values in vary.items()}        # what is never passed is no part of the experiment
     rounds, named = rounds_of(vary, repeat), {**params, **in_words(vary)}
     key = recordings.digest_if_needed(roles, f"waits for {'the device' if stream is None else 'a stream'}")
     with blame("setup", experiment):
@@ -99,8 +100,10 @@ def try_out(call, stream, sync):
     result, stages = call(), ()
     if isinstance(result, types.GeneratorType):
         result, stages = run_through(result, settle)
-    if isinstance(result, tuple) and result and isinstance(result[0], cudart.cudaError_t):
-        ok(result)
+    for answer in result if isinstance(result, list) else [result]:
+        answer = answer if isinstance(answer, tuple) else (answer,)
+        if answer and isinstance(answer[0], cudart.cudaError_t):
+            ok(answer)
     result = sync() if stream is None or not int(ok(cudart.cudaStreamIsCapturing(stream))) else (900,)
     if int(result[0]) == 900:
         raise LabError("A capture was left open.", "measure() waits for the work to finish, and a capture runs nothing.",
@@ -121,6 +124,8 @@ def roles_of(experiment, variants, setup):
             kind = "a lambda" if isinstance(fn, types.FunctionType) else f"a {type(fn).__name__}"
             raise LabError(f"{role!r} is {kind}.", "A recording is found by the text of a function, and this has none of its own.",
                            "Write a small `def` in the cell and pass its name.")
+        if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+            raise LabError(f"{role!r} is an `async def`.", "Nobody would await it, and calling it does nothing.", "Write it as a plain `def`.")
     return roles
 
 

@@ -17,7 +17,17 @@ from labkit.recordings import Provenance
 VARIES = "varies: "                       # how a varied parameter reads among the others
 
 
-class Figures(dict):
+class _Kept(dict):
+    """Figures stay as they were measured."""
+
+    def _refuse(self, *names, **more):
+        raise LabError(f"{', '.join(map(repr, [*names[:1], *more]))} was to get another figure.", "What was measured stays as it is; a figure made up later has no place and no date.",
+                       "Measure again, or keep your own numbers in a dict of your own.")
+
+    __setitem__ = update = setdefault = _refuse
+
+
+class Figures(_Kept):
     """{variant: Stat}; a name that is not there raises a LabError that says why."""
 
     def __missing__(self, name):
@@ -26,7 +36,7 @@ class Figures(dict):
                        "Check the name against the variants you passed." if self else "Print the measurement: it says why.")
 
 
-class Stages(dict):
+class Stages(_Kept):
     """{stage: Stat} of one variant; {} where it marks none."""
 
     def __missing__(self, name):
@@ -123,10 +133,9 @@ def from_entry(experiment, params, entry, variants=None, vary=None):
     """The Measurement that a recording holds, its variants in the order of `variants`."""
     names = list(variants or entry["e2e"])
     cpu, e2e = (Figures({name: Stat(**entry[what][name]) for name in names}) for what in ("cpu", "e2e"))
-    stages = Figures({name: Stages() for name in names})
-    for name in names:
-        for kept in entry.get("stages", {}).get(name, []):
-            stages[name][kept["stage"]] = Stat(**{key: value for key, value in kept.items() if key != "stage"})
+    parts = entry.get("stages", {})
+    stages = Figures({name: Stages((kept["stage"], Stat(**{key: value for key, value in kept.items() if key != "stage"})) for kept in parts.get(name, []))
+                      for name in names})
     return Measurement(experiment, params, cpu, e2e, Provenance(**entry["provenance"]), "", stages, vary or {})
 
 

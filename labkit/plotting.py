@@ -20,6 +20,8 @@ def only(kind, things, who, x=None):
         if not isinstance(thing, kind):
             raise LabError(f"draw.{who}() got {thing!r:.40} to plot.", *GROUNDS,
                            f"Pass what {kind.__name__.lower().replace('measurement', 'measure')}() returned, or a list of these.")
+        if not thing.missing and thing.provenance is None:
+            raise LabError(f"draw.{who}() got figures of {thing.experiment!r} that nobody measured.", *GROUNDS, "Pass what measure() or timeline() returned.")
         if x is not None and x not in thing.params:
             raise LabError(f"draw.{who}() has no {x!r} to plot against.", f"The parameters measured are: {', '.join(thing.params) or 'none'}.",
                            f"Pass x= one of them, or measure with {x}=...")

@@ -76,7 +76,8 @@ def changed(old, new):
             both = [name for name in both if name in ("grid", "block", "shared")]
     for name in both:
         a, b = old[name], new[name]
-        if name == "kernel" or a.value == b.value:
+        if name == "kernel" or repr(a.value) == repr(b.value):            # nan is nan, and -0.0 is not 0.0
             continue
-        out.append(f"{name} {a.text} -> {b.text}" if a.text else "another event" if name == "event" else f"{name}: another address")
+        told = (a.text, b.text) if a.text != b.text else (repr(a.value), repr(b.value))      # in full where the short form hides it
+        out.append(f"{name} {told[0]} -> {told[1]}" if a.text else "another event" if name == "event" else f"{name}: another address")
     return out

@@ -13,7 +13,7 @@
 # never asked what it does, what it costs, or when the result is really ready to go.
 
 # %%
-from labkit import cudart, ok, kernels, kernel_params, launch, to_device, to_host, graph, predict, measure, draw
+from labkit import cudart, ok, kernels, kernel_params, launch, to_device, to_host, graph, predict, measure, recover, draw
 
 # %%
 import numpy as np
@@ -81,6 +81,8 @@ def one_launch(made, n):
 
 lives = [measure("an executable's life", {"new": life, "ready": one_launch}, setup=ready, stream=stream, n=n)
          for n in (1, 10, 100, 1000)]
+if not lives[-1].missing:
+    guess.against(lives[-1].stages["new"]["instantiate"])
 lives[1]
 
 # %% tags=["expects-figure"]
@@ -146,7 +148,7 @@ for name, answers in table.items():
 # kernels; how many times longer does the first launch call take than a later one?
 
 # %%
-guess = predict("The first launch call against a later one?", None, unit="times")
+dearer = predict("The first launch call against a later one?", None, unit="times")
 
 # %%
 def upload_first(made, n):
@@ -171,7 +173,7 @@ launches = [measure("first launch", {"new": first_launch, "uploaded": upload_fir
                     setup=ready, stream=stream, n=n) for n in (1, 10, 100, 1000)]
 ten = launches[1]
 if not ten.missing:
-    guess.against(ten.stages["new"]["launch"].median / ten.stages["launched before"]["launch"].median)
+    dearer.against(ten.stages["new"]["launch"].median / ten.stages["launched before"]["launch"].median)
 ten
 
 # %% tags=["expects-figure"]

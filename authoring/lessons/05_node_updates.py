@@ -14,7 +14,7 @@
 # refused, and what does it cost?
 
 # %%
-from labkit import cudart, ok, LabError, kernels, kernel_params, launched, set_kernel, prepare_update, launch, to_device, to_host, graph, predict, measure, draw
+from labkit import cudart, ok, LabError, kernels, kernel_params, launched, set_kernel, prepare_update, launch, to_device, to_host, graph, predict, measure, recover, draw
 
 # %%
 import numpy as np
@@ -216,8 +216,9 @@ for subgraph in (capture((kernels.fill, 1, 8, y, 5.0, 8)), capture((kernels.add,
 # %% [markdown]
 # ## What does an update cost?
 #
-# Ten kernels behind the memset, batch 1 to 8 in turn: each batch has its own grid and element count.
-# **Predict:** ten nodes set and one launch; how many times as long as a launch alone, end to end?
+# Ten kernels behind the memset, batch 1 to 8 in turn. Each batch is a new size, in grid and element
+# count, or just a new number. **Predict:** ten nodes set to a new size and one launch; how many times as long
+# as a launch alone, end to end?
 
 # %%
 guess = predict("Ten updates and a launch, against a launch?", None, unit="times")
@@ -231,54 +232,54 @@ def sized(batch):
 def prepared(n):
     recorded = capture(*[(kernels.axpy, 8, 128, big, ones, 1.0, 1024)] * n)
     nodes = [node for node in graph.nodes(recorded) if graph.kind(node) == "Kernel"]
-    ready = {batch: [sized(batch) for _ in nodes] for batch in range(1, 9)}
-    copies = {batch: prepare_update(recorded, dict(zip(nodes, ready[batch]))) for batch in ready}
-    return nodes, ready, copies, [ok(cudart.cudaGraphInstantiate(recorded, 0)) for _ in range(5)]
+    sizes = {batch: [sized(batch) for _ in nodes] for batch in range(1, 9)}
+    numbers = {batch: [params.but(args={2: float(batch)}) for params in sizes[8]] for batch in sizes}
+    copies = {batch: prepare_update(recorded, dict(zip(nodes, sizes[batch]))) for batch in sizes}
+    return nodes, sizes, numbers, copies, [ok(cudart.cudaGraphInstantiate(recorded, 0)) for _ in range(6)]
 
 # %%
-def set_and_launch(executable, nodes, row):
-    for node, params in zip(nodes, row):
-        ok(cudart.cudaGraphExecKernelNodeSetParams(executable, node, params))
+def set_and_launch(made, which, row):
+    for node, params in zip(made[0], row):
+        ok(cudart.cudaGraphExecKernelNodeSetParams(made[-1][which], node, params))
     yield "prepare"
-    ok(cudart.cudaGraphLaunch(executable, stream))
+    ok(cudart.cudaGraphLaunch(made[-1][which], stream))
     yield "launch"
 
 def replay(made, n, batch):
-    ok(cudart.cudaGraphLaunch(made[3][0], stream))
+    ok(cudart.cudaGraphLaunch(made[-1][0], stream))
     yield "launch"
 
 # %%
 def same_values(made, n, batch):
-    nodes, ready, copies, executables = made
-    yield from set_and_launch(executables[1], nodes, ready[8])
+    yield from set_and_launch(made, 1, made[1][8])
 
-def new_values(made, n, batch):
-    nodes, ready, copies, executables = made
-    yield from set_and_launch(executables[2], nodes, ready[batch])
+def new_number(made, n, batch):
+    yield from set_and_launch(made, 2, made[2][batch])
+
+def new_size(made, n, batch):
+    yield from set_and_launch(made, 3, made[1][batch])
 
 def rebuilt(made, n, batch):
-    nodes, ready, copies, executables = made
-    yield from set_and_launch(executables[3], nodes, [sized(batch) for _ in nodes])
+    yield from set_and_launch(made, 4, [sized(batch) for _ in made[0]])
 
 # %%
 def in_one_call(made, n, batch):
-    nodes, ready, copies, executables = made
-    ok(cudart.cudaGraphExecUpdate(executables[4], copies[batch]))
-    yield from set_and_launch(executables[4], [], [])
+    ok(cudart.cudaGraphExecUpdate(made[-1][5], made[3][batch]))
+    yield from set_and_launch(made, 5, [])
 
-ways = {"replay": replay, "same values again": same_values, "new values": new_values,
-        "new values, rebuilt": rebuilt, "new values, one call": in_one_call}
+ways = {"replay": replay, "same values again": same_values, "new number": new_number,
+        "new size": new_size, "new size, rebuilt": rebuilt, "new size, one call": in_one_call}
 updates = measure("node updates", ways, setup=prepared, stream=stream, vary={"batch": [3, 8, 1, 6, 2, 7, 4, 5]}, n=10)
 if not updates.missing:
-    guess.against(updates.speedup("new values", "replay"))
+    guess.against(updates.speedup("new size", "replay"))
 updates
 
 # %% tags=["expects-figure"]
-draw.strategies(updates, reference="replay", about="new values")
+draw.strategies(updates, reference="replay", about="new size")
 
 # %% [markdown]
-# Look at the *launch* part first. After a new size the next launch is dearer; setting the same values leaves
-# it cheap. A benchmark that never changes the value measures the wrong thing.
+# Look at the *launch* part first. The same values, or a new number, leave the next launch cheap. After a new
+# size it is dearer. A benchmark that never changes what your program changes measures the wrong thing.
 #
 # Ten calls from Python cost more than one: `prepare_update` made a changed copy of the graph for each
 # batch, and a single `cudaGraphExecUpdate` takes its values over. That call is lesson 06.

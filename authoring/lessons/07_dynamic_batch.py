@@ -14,7 +14,7 @@
 # Here are eight, a few lines each. Say which is fastest, then time them all.
 
 # %%
-from labkit import cudart, ok, kernels, launch, launched, to_device, to_host, graph, predict_order, measure, footprint, draw
+from labkit import cudart, ok, kernels, launch, launched, to_device, to_host, graph, predict_order, measure, footprint, recover, draw
 
 # %% [markdown]
 # ## The case
@@ -183,6 +183,8 @@ while len(batches) < 60:
     batches.append((batches[-1] + int(7 * dice.random())) % 8 + 1)
 random_batch = measure("dynamic batch", {**ways, "fixed replay": pad}, setup=small, stream=stream,
                        vary={"batch": batches}, repeat=len(batches))
+if not random_batch.missing:
+    order.against(random_batch)
 random_batch
 
 # %% tags=["expects-figure"]
@@ -196,8 +198,8 @@ def eight(made):
     return [instantiate(made.graphs[batch]) for batch in SIZES]
 
 special = {"one executable per size": eight, "size in device memory": one_for_any_batch}
-makers = {name: special.get(name, one) for name in [*ways, "fixed replay"] if name != "plain stream"}
-memory = footprint("dynamic batch", makers, setup=small)
+makers = {name: special.get(name, one) for name in ways if name != "plain stream"}
+memory = footprint("dynamic batch", makers, setup=small, count=256)
 draw.strategies(random_batch, memory, guess=order, reference="fixed replay")
 
 # %% [markdown]
@@ -268,8 +270,8 @@ tree = ("Few sizes,\nall known before?",
         ("Memory for an\nexecutable of each?", "one executable per size", "cached ExecUpdate"),
         ("Can the kernels read\ntheir size from memory?", "size in device memory",
          ("Are the extra rows\ncheap?", "pad to the largest",
-          ("Same nodes for\nevery size?", ("Do you know what\neach node needs?", "node updates", "re-capture + ExecUpdate"),
-           ("Many replays of each?", "re-instantiate", "plain stream")))))
+          ("Is each size replayed\nmany times?", ("Same nodes for\nevery size?", "re-capture + ExecUpdate", "re-instantiate"),
+           ("Do you know what\neach node needs?", "node updates", "plain stream")))))
 draw.decision(tree, network, reference="one executable per size")
 
 # %% [markdown]

@@ -695,7 +695,7 @@ def test_a_measurement_shows_its_stages_as_columns_and_carries_them(staged):
 
 
 def test_a_long_list_of_values_is_shortened_where_it_is_shown_and_nowhere_else(machine):
-    out = m.measure("x", {"a": in_one}, vary={"batch": range(40)})
+    out = m.measure("x", {"a": in_one}, vary={"batch": range(40)}, repeat=40)
     assert str(out).splitlines()[0] == "x, batch varies: 0 1 2 3 4 5 6 7 ..." and out.params["batch"].endswith(" 39") and out.missing
 
 
@@ -814,3 +814,68 @@ def test_a_guess_is_compared_in_words(guess, words, capsys):
 def test_nonsense_is_no_guess(guess):
     with pytest.raises(LabError, match="a guess"):
         predict("How long?", guess)
+
+
+# ---- what could stand for something else ---------------------------------------------------------------
+
+def test_values_that_are_never_passed_are_no_part_of_the_experiment(machine):
+    out = m.measure("x", {"a": in_one}, vary={"batch": [3, 8, 1, 5]}, repeat=2)
+    assert out.params["batch"] == "varies: 3 8" and out.vary == {"batch": [3, 8]}
+
+
+def test_a_measured_figure_stays_as_it_was_measured(recorded):
+    for figures in (recorded[2].e2e, recorded[2].cpu, recorded[2].stages, recorded[2].stages["stream"]):
+        for change in (lambda: figures.__setitem__("graph", 1.0), lambda: figures.update(graph=1.0), lambda: figures.setdefault("other", 1.0)):
+            with pytest.raises(LabError, match="no place and no date"):
+                change()
+
+
+def test_an_async_function_is_refused_since_calling_it_does_nothing(machine):
+    async def waits():
+        pass
+
+    async def yields():
+        yield "launch"
+    for fn in (waits, yields):
+        with pytest.raises(LabError, match="async def"):
+            m.measure("x", {"a": fn})
+
+
+def test_a_refusal_is_heard_as_a_code_alone_and_in_a_list_too():
+    from labkit import cudart
+
+    def alone():
+        return cudart.cudaFree(12345)[0]
+
+    def listed():
+        return [cudart.cudaGetDevice(), cudart.cudaFree(12345)]
+    for fn in (alone, listed):
+        with pytest.raises(LabError, match="refused"):
+            m.measure("x", {"a": fn})
+
+
+def test_what_a_wrapper_a_namespace_an_enum_or_a_twin_of_the_name_holds_counts():
+    import contextlib
+    from types import SimpleNamespace
+
+    def context(count):
+        return contextlib.contextmanager(cell(f"def work():\n    for _ in range({count}):\n        pass\n    yield\n")["work"])
+
+    def level(value):
+        return enum.Enum("Level", {"A": value}, module="lesson").A
+
+    def twin(n):
+        return cell(f"def work():\n    return {n}\n")["work"]
+    source = "def f():\n    return X\n"
+    for one, other in ((context(1), context(100)), (level(1), level(2)), (SimpleNamespace(inner=SimpleNamespace(n=1)), SimpleNamespace(inner=SimpleNamespace(n=2)))):
+        assert digest_of(source, X=one) == digest_of(source, X=one) != digest_of(source, X=other)
+    first, second = twin(1), twin(2)
+    both = "def f():\n    return A, B, C\n"
+    assert digest_of(both, A=first, B=second, C=first) != digest_of(both, A=first, B=second, C=second)
+
+
+def test_code_that_uses_what_holds_itself_is_an_error_that_says_so():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(LabError, match="holds itself"):
+        digest_of("def f():\n    return L\n", L=endless)

@@ -9,7 +9,7 @@ from labkit import draw, strategies  # noqa: E402
 from labkit.claims import Claim  # noqa: E402
 from labkit.errors import LabError  # noqa: E402
 from labkit.footprint import Footprint  # noqa: E402
-from labkit.measurement import Figures  # noqa: E402
+from labkit.measurement import Figures, Stat  # noqa: E402
 from labkit.predict import predict, predict_order  # noqa: E402
 from tests.labkit.seeing import BATCH, MISSING, NOW, THEN, long_names, look, measured, missing, readable  # noqa: E402
 
@@ -288,3 +288,18 @@ def test_the_title_speaks_about_the_way_that_it_is_told(drawn):
     assert "node updates: 51 µs" in draw.strategies(m, reference="fixed replay", about="node updates").alt.split(".  ")[0][:60]
     with pytest.raises(LabError, match="no figure for 'rocket'"):
         draw.strategies(m, about="rocket")
+
+
+def test_figures_without_a_place_and_a_verdict_with_a_number_are_refused():
+    nowhere = dataclasses.replace(measured(), provenance=None)
+    for draw_it in (lambda: draw.strategies(nowhere), lambda: draw.decision(TREE, nowhere)):
+        with pytest.raises(LabError, match="nobody measured"):
+            draw_it()
+    for verdict in (3.2, "3.2 µs", "12 times", "100%"):
+        with pytest.raises(LabError, match="verdict"):
+            draw.claims(Claim("it is fast", verdict=verdict))
+
+
+def test_a_figure_just_above_the_claim_is_told_in_percent():
+    claim = Claim("it takes so long", 50, 100)
+    assert claim.against(Stat(104, 103, 105, 1)) == (False, "104 % of the claim") and claim.against(Stat(150, 149, 151, 1))[1] == "1.5 times the claim"

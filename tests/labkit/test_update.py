@@ -8,6 +8,7 @@ import pytest
 
 from labkit import (DeviceArray, Kernel, LabError, backend, cudart, exec_update, graph, kernel_params, kernels, launch, launched, ok, prepare_update,
                     set_kernel, to_device, to_host, update)
+from labkit import reasons
 
 CODE = cudart.cudaError_t
 GLOBAL = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
@@ -439,7 +440,7 @@ def test_what_is_no_graph_is_refused(three, what, says):
 
 def test_an_update_that_fits_says_success(one, stream):
     code, why = exec_update(one.executable, captured(stream, axpy(one.y, one.x, 5.0, grid=2, block=2)))
-    assert code == CODE.cudaSuccess and why == update.UpdateResult("Success") and repr(why) == "Success" and why.explained is None
+    assert code == CODE.cudaSuccess and why == reasons.UpdateResult("Success") and repr(why) == "Success" and why.explained is None
     assert one.run() == [51, 102, 153, 204]
     assert ok(exec_update(one.executable, one.graph)).result == "Success"
 
@@ -516,10 +517,10 @@ def test_no_handle_at_all_gets_cudas_code_and_the_catalogues_words(one, which):
 
 def test_there_is_a_sentence_for_every_result_of_an_update():
     names = [member.name.removeprefix("cudaGraphExecUpdate") for member in cudart.cudaGraphExecUpdateResult]
-    assert {name if name == "Error" else name.removeprefix("Error") for name in names} == update.REASONS.keys() and len(names) >= 9
-    explained = {name for name, (_, means, try_) in update.REASONS.items() if means and try_}
-    assert explained == update.REASONS.keys() - {"Success", "Error"}
-    assert all(update.UpdateResult(name).explained for name in explained)
+    assert {name if name == "Error" else name.removeprefix("Error") for name in names} == reasons.REASONS.keys() and len(names) >= 9
+    explained = {name for name, (_, means, try_) in reasons.REASONS.items() if means and try_}
+    assert explained == reasons.REASONS.keys() - {"Success", "Error"}
+    assert all(reasons.UpdateResult(name).explained for name in explained)
 
 
 # ---- the GPU's side, as far as it can be tried without one ----------------------------------------

@@ -29,7 +29,7 @@ def at_random(count):
 
 def measured(experiment, params, spent, provenance, always=True):
     """A Measurement of what in_turns() returned. Stages: prepare and launch; `always`: also where nothing is prepared."""
-    cpu, e2e, stages = Figures(), Figures(), Figures()
+    cpu, e2e, stages = {}, {}, {}
     for name, times in spent.items():
         prepares = times[0].prepare >= 0
         parts = {"prepare": [t.prepare for t in times]} if prepares else {}
@@ -37,7 +37,7 @@ def measured(experiment, params, spent, provenance, always=True):
         stages[name] = Stages({stage: us(values) for stage, values in parts.items()})
         cpu[name] = us([max(t.prepare, 0) + t.call for t in times])
         e2e[name] = us([t.end for t in times])
-    return Measurement(experiment, params, cpu, e2e, provenance, "", stages)
+    return Measurement(experiment, params, Figures(cpu), Figures(e2e), provenance, "", Figures(stages))
 
 
 def us(values):
