@@ -10,11 +10,11 @@ import types
 
 # public name: the file it lives in
 _ROOMS = {
-    "cudart": "backend", "backend": "backend",
+    "cudart": "backend", "backend": "backend", "cuuint64_t": "backend",
     "ok": "errors", "LabError": "errors", "NotSimulated": "errors", "Undefined": "errors",
     "Kernel": "kernels", "launch": "kernels", "kernels": "kernels",
     "DeviceArray": "arrays", "empty": "arrays", "to_device": "arrays", "to_host": "arrays",
-    "graph": "graph", "recover": "recover",
+    "graph": "graph", "recover": "recover", "keep_alive": "keep_alive", "memory_log": "memory_log",
     "kernel_params": "params", "launched": "update", "set_kernel": "update", "exec_update": "update", "prepare_update": "update",
     "predict": "predict", "predict_order": "predict", "measure": "measure", "recorded": "measurement", "footprint": "footprint", "timeline": "timeline", "stamp": "timeline",
     "draw": "draw", "film": "film",

@@ -10,6 +10,7 @@ import numpy as np
 
 from labkit.backend import cudart
 from labkit.errors import LabError, ok
+from labkit.keep_alive import drain
 
 
 class DeviceArray:
@@ -61,7 +62,13 @@ def empty(size, dtype=np.float32):
     if dtype.kind not in "biufc" or not dtype.isnative or size * dtype.itemsize >= 2 ** 63:
         raise LabError(f"empty() got {size} elements of {dtype}.", "The GPU holds numbers, in its own byte order, and fewer than 2**63 bytes.",
                        "Use a number type, such as np.float32, and a smaller size.")
-    return DeviceArray(ok(cudart.cudaMalloc(int(size) * dtype.itemsize)), int(size), dtype)
+    nbytes = int(size) * dtype.itemsize
+    answer = cudart.cudaMalloc(nbytes)
+    if int(answer[0]) in (0, 2):                           # done, or out of memory: either way no capture forbids frees here
+        dropped = drain()
+        if dropped and int(answer[0]):
+            answer = cudart.cudaMalloc(nbytes)
+    return DeviceArray(ok(answer), int(size), dtype)
 
 
 def to_device(array):
@@ -95,7 +102,9 @@ def to_host(buffer, stream=None):
     Raises LabError while `stream` is capturing, since nothing has run yet. Stands for: cudaMemcpy.
     """
     if not isinstance(buffer, DeviceArray):
-        raise LabError(f"to_host() got {type(buffer).__name__}.", "It reads a buffer that empty() or to_device() made.", "Pass that buffer.")
+        address = isinstance(buffer, int) and not isinstance(buffer, bool)
+        raise LabError(f"to_host() got {type(buffer).__name__}.", "It reads a buffer that empty() or to_device() made.",
+                       "An address, such as cudaMallocAsync returns, has no size and type: wrap it, DeviceArray(address, count, dtype)." if address else "Pass that buffer.")
     if stream is not None:
         status = ok(cudart.cudaStreamIsCapturing(stream))
         if int(status):

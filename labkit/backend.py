@@ -2,6 +2,7 @@
 
 `cudart` is `cuda.bindings.runtime` itself on a machine with a GPU and the CUDA bindings, and
 `labkit.sim.runtime` elsewhere. LABKIT_BACKEND decides: auto (the default), gpu, sim.
+`cuuint64_t` is the number type that some of its calls want, from `cuda.bindings.driver` or from the simulator.
 """
 import importlib.util
 import os
@@ -82,4 +83,8 @@ def choose(wish):
 
 
 cudart, backend = choose(os.environ.get("LABKIT_BACKEND", "auto") or "auto")
+if backend.name == "gpu":
+    from cuda.bindings.driver import cuuint64_t
+else:
+    from labkit.sim.values import cuuint64_t
 print(backend)

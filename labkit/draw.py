@@ -10,12 +10,15 @@
     draw.decision(tree, measurement)      which of them when
     draw.timeline(timeline)               the gaps between kernels
     draw.answers(table, title)            what each call answered
+    draw.memory(log)                      what graphs and pools hold, from step to step
+    draw.addresses(graph)                 where the allocations of a graph lie
 """
 import textwrap
 from collections import Counter
 
 from labkit import graph as reading
-from labkit.answers import answers  # noqa: F401  (the pictures live next door)
+from labkit.addresses import addresses  # noqa: F401  (the pictures live next door)
+from labkit.answers import answers  # noqa: F401
 from labkit.changes import differences  # noqa: F401
 from labkit.charts import speedup, timeline  # noqa: F401
 from labkit.claims import Claim, claims  # noqa: F401
@@ -25,6 +28,7 @@ from labkit.errors import LabError
 from labkit.figure import GROUND, WIDTH, Canvas
 from labkit.layout import HEIGHT, SCALE, Layout, machine, paint, texts_of  # noqa: F401
 from labkit.lines import Fit, cost, stages  # noqa: F401
+from labkit.memory_chart import memory  # noqa: F401
 from labkit.strategies import strategies  # noqa: F401
 
 MOST = 60        # nodes in one picture

@@ -42,9 +42,9 @@ class Undefined(LabError):
 # code: (what it means, what to try)
 CATALOGUE = {
     1: ("An argument is outside what this call accepts, or an object is in a state that forbids it.",
-        "Check sizes, grid and block (1 to 1024 threads), and whether the handle still exists."),
+        "Check sizes, grid and block (1 to 1024 threads), whether the handle still exists, and, for a launch, whether memory that the last one left is freed."),
     2: ("The GPU has no free block of memory of this size.",
-        "Free what you no longer need, restart other notebooks on this GPU, or use a smaller size."),
+        "Free what you no longer need, restart other notebooks on this GPU, or use a smaller size. If a graph asked for more than the GPU has, restart this kernel: nothing else gives it back."),
     3: ("The CUDA runtime could not start, or the process is shutting down.",
         "Restart the kernel; `labkit doctor` shows whether the driver answers."),
     21: ("The direction of the copy is not one that CUDA knows.", "Use a member of cudaMemcpyKind, such as cudaMemcpyHostToDevice."),
@@ -80,7 +80,7 @@ CATALOGUE = {
     801: ("This kind of call or combination is not supported, for example cloning a graph that allocates memory.",
           "See the lesson on graph memory for what can be combined."),
     900: ("This call must not be made while a stream is capturing: it would have to wait for, or change, something outside the graph.",
-          "Move it before the capture or after it. The capture is lost: end it, then begin again."),
+          "Move it before the capture or after it; for memory use cudaMallocAsync on the capturing stream. The capture is lost: end it, then begin again."),
     901: ("The capture was already broken by an earlier call; this one only reports it.",
           "Look at the first call that did not return cudaSuccess: its code is the reason. End the capture, then begin again."),
     902: ("Waiting on this event would merge two captures that began separately.",
@@ -100,6 +100,13 @@ CATALOGUE = {
     910: ("The new graph differs from the executable in a way that an update cannot follow.",
           "Ask exec_update(executable, graph): it names the reason and the node. Keep the same nodes in the same order, or instantiate again."),
     999: ("The driver gives no better reason.", "Restart the kernel; `labkit doctor` shows whether the driver answers."),
+}
+# code 1, where the learner's line names one of these calls: what to try
+_WORK = "Check sizes and the direction. Memory of a graph is there only from its launch to its free; before and after, its address is no memory."
+ARGUMENT = {
+    "cudaGraphLaunch": "If the graph allocates memory: free what its last launch left before the next, or instantiate with cudaGraphInstantiateFlagAutoFreeOnLaunch. Else check that the executable exists.",
+    "cudaFree": "Check whether it was freed already, whether the graph that allocates it has been launched, and that it is the address that an allocation returned.",
+    "cudaMemset": _WORK, "cudaMemcpy": _WORK,
 }
 UNKNOWN = ("The kit has no page for this code.", "Look the name up in the CUDA Runtime API, section Data types, cudaError_t.")
 
@@ -126,9 +133,10 @@ def ok(result):
     code = result[0]
     if int(code):
         line = _caller_line()
-        explained = getattr(result[-1], "explained", None)     # exec_update knows more than the code says
-        raise LabError(f"This call was refused: {line}" if line else "A CUDA call was refused.",
-                       *(explained or CATALOGUE.get(int(code), UNKNOWN)), code=code)
+        means, try_ = getattr(result[-1], "explained", None) or CATALOGUE.get(int(code), UNKNOWN)     # exec_update knows more than the code says
+        if int(code) == 1 and (means, try_) == CATALOGUE[1]:
+            try_ = next((hint for call, hint in ARGUMENT.items() if call in line), try_)
+        raise LabError(f"This call was refused: {line}" if line else "A CUDA call was refused.", means, try_, code=code)
     if len(result) < 3:
         return result[1] if len(result) == 2 else None
     return result[1:]

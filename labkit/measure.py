@@ -33,7 +33,7 @@ from labkit.rounds import different, in_words, rounds_of, run_through, same_stag
 
 NO_RECORDING = ("No recording for this code: it is not, to the letter, the code that was timed (comments count),\nor these parameters were not.\n"
                 "The simulator has no clock, so there is no figure to show. To measure it, run it on a GPU;\n"
-                "to see the recorded figure again, undo the change.")
+                "to see the recorded figure again, undo the change; if you changed nothing, no recording exists yet.")
 
 
 def measure(experiment, variants, *, setup=None, stream=None, repeat=30, warmup=3, vary=None, **params):

@@ -3,6 +3,7 @@ import sys
 
 from labkit.backend import cudart
 from labkit.errors import LabError, Undefined, ok
+from labkit.keep_alive import drain
 
 
 def _streams_in(names):
@@ -42,4 +43,5 @@ def recover(*streams):
     mode = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
     ok(cudart.cudaThreadExchangeStreamCaptureMode(mode))
     cudart.cudaGetLastError()
+    drain()
     print(f"recover: {ended} capture{'s' * (ended != 1)} ended." if ended else "recover: nothing was open.")

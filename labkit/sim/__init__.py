@@ -4,7 +4,7 @@
 It is a machine of rules, not of speed: it has no clock, and it knows no kernel but its NumPy twin.
 Not here: textures, other devices, interprocess memory, graphics.
 """
-from . import capture, engine, execute, graph, kernels, runtime, stream as streams, update, values, work
+from . import capture, engine, execute, graph, kernels, runtime, stream as streams, update, user_object, values, work
 from .values import line
 from .world import Refused, world
 
@@ -60,6 +60,8 @@ def exec_update(executable, graph_):
         return (values.error(no.code), no.result, *[node.handle if node else 0 for node in (no.node, no.other)])
     except Refused as no:
         return (values.error(no.code), update.ERROR, 0, 0)
+    finally:
+        user_object.destroy()
     return (values.enum("cudaError_t")(0), 0, 0, 0)
 
 

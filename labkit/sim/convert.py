@@ -7,7 +7,7 @@ import ctypes
 
 _WORD = {  # C type: (bits, signed, the name in its own messages)
     "size_t": (64, False), "unsigned int": (32, False), "unsigned long long": (64, False), "int": (32, True),
-    "unsigned char": (8, False), "unsigned short": (16, False), "PY_LONG_LONG": (64, False),
+    "unsigned char": (8, False), "unsigned short": (16, False), "PY_LONG_LONG": (64, False), "uint64_t": (64, False),
 }
 
 
@@ -38,7 +38,7 @@ def integer(ctype):
 
 
 size_t, c_uint, c_ulonglong, c_int = map(integer, ("size_t", "unsigned int", "unsigned long long", "int"))
-c_uchar, c_ushort, void_ptr = map(integer, ("unsigned char", "unsigned short", "PY_LONG_LONG"))
+c_uchar, c_ushort, void_ptr, uint64 = map(integer, ("unsigned char", "unsigned short", "PY_LONG_LONG", "uint64_t"))
 
 
 class _Buffer(ctypes.Structure):

@@ -8,6 +8,7 @@ and leaves the work, as on a GPU, and a host function may wait for the thread th
 import itertools
 import os
 import queue
+import sys
 import threading
 
 from labkit.errors import Undefined
@@ -21,13 +22,13 @@ _working = threading.local()
 
 class Op:
     """Work in a queue. run: a callable, or None for a mere point in the order. host: it, or
-    unfinished work before it, is a host function."""
-    __slots__ = ("run", "after", "state", "number", "host")
+    unfinished work before it, is a host function. light: it takes a GPU no time. settled: see settled()."""
+    __slots__ = ("run", "after", "state", "number", "host", "light", "settled")
 
     def __init__(self, run, after=(), host=False):
         self.run, self.state, self.number = run, PENDING, next(_numbers)
         self.after = tuple([op for op in after if op is not None and op.state != DONE])
-        self.host = host or any(op.host for op in self.after)
+        self.host, self.light, self.settled = host or any(op.host for op in self.after), run is None, False
         if run is None and not self.after:
             self.state = DONE
 
@@ -41,6 +42,37 @@ def unfinished(ops):
             seen.add(op)
             stack.extend(op.after)
     return sorted(seen, key=lambda op: op.number)
+
+
+def is_done(op):
+    return op.state == DONE
+
+
+def settled(op):
+    """Would a GPU be through with it by now? So it is where only points, allocations and frees are left."""
+    seen, stack = set(), [op]
+    while stack:
+        one = stack.pop()
+        if one.state != DONE and not one.settled and one not in seen:
+            if not one.light:
+                return False
+            seen.add(one)
+            stack.extend(one.after)
+    op.settled = True
+    return True
+
+
+def leads_to(op, ops):
+    """Is `op` among the ops or what they wait for? Only unfinished ones are looked at."""
+    seen, stack = set(), list(ops)
+    while stack:
+        one = stack.pop()
+        if one is op:
+            return True
+        if one is not None and one.state != DONE and one.number > op.number and one not in seen:
+            seen.add(one)
+            stack.extend(one.after)
+    return False
 
 
 def _drain(ops, faults):
@@ -90,12 +122,34 @@ class _Worker:
 
 
 def begin(ops):
-    """Start running ops, and what they wait for, in the background: an event set at the end."""
+    """Start running ops, and what they wait for, in the background: an event set at the end. When the program ends and finalizers
+    still call CUDA there is no background any more: then they run here."""
     finished = threading.Event()
+    if sys.is_finalizing():
+        _drain_alone(ops)
+        finished.set()
+        return finished
     with _Worker.lock:
         worker = _Worker.idle.pop() if _Worker.idle else None
-    (worker or _Worker()).inbox.put((list(ops), world.faults, finished))
+    try:
+        (worker or _Worker()).inbox.put((list(ops), world.faults, finished))
+    except RuntimeError:                        # the main thread is over: no new thread
+        _drain(ops, world.faults)
+        finished.set()
     return finished
+
+
+def _drain_alone(ops):
+    """Run ops in the last thread there is. The others stand still wherever they were, so nothing is waited for: no lock, no work
+    that they began, and no host function, which may wait for them."""
+    for op in unfinished(ops):
+        run = op.run if op.state == PENDING and not op.host else None
+        op.state, op.run, op.after = DONE, None, ()
+        try:
+            if run is not None:
+                run()
+        except BaseException as fault:
+            world.faults.append(fault)
 
 
 def wait(ops):
@@ -104,7 +158,7 @@ def wait(ops):
     Called without the world's lock. An interrupt leaves the work running.
     """
     pending = [op for op in ops if op is not None and op.state != DONE]
-    if pending and getattr(_working, "device", False):
+    if pending and on_device():
         raise Undefined("The NumPy twin of a kernel called CUDA and would wait for itself.", "A kernel runs on the GPU and cannot call the runtime.",
                         "Read the result after the launch, with to_host(buffer, stream).")
     if pending:
@@ -126,8 +180,13 @@ if hasattr(os, "register_at_fork"):         # a forked child has none of its par
 
 
 def in_callback():
-    """True on a thread that is running a host function."""
+    """True on a thread that is running a host function, or the destructor of a user object."""
     return getattr(_working, "callback", False)
+
+
+def on_device():
+    """True on a thread of the driver: one that runs queued work."""
+    return getattr(_working, "device", False)
 
 
 def call_back(function, argument):

@@ -3,7 +3,8 @@
 An executable has its own copy of the nodes' work, which update.py changes. A launch takes a snapshot
 of it, so later updates and the end of the executable do not reach launches that are already queued.
 """
-from . import engine, graph as graphs, memory, stream as streams
+from labkit.errors import Undefined
+from . import engine, graph as graphs, graph_memory, stream as streams, user_object
 from .work import Free
 from .world import Refused, find, find_alive, world
 
@@ -17,12 +18,21 @@ class Level:
     jobs: node -> its work here (a Level for a child node), in an order that respects the edges.
     before: node -> the nodes it waited for when the executable was made, in the order of making.
     Both keep the nodes of that graph, whatever becomes of the graph.
+    objects: user objects that it holds, those of its graph without the graphs in child nodes: see user_object.py.
     """
     kind = "Graph"
 
     def __init__(self, graph):
+        self.graph, self.objects = graph, {}
         self.jobs = {node: Level(node.work.graph) if node.work.kind == "Graph" else node.work for node in graphs.order(graph)}
         self.before = {node: node.before for node in graph.nodes}
+
+    def levels(self):
+        """This and all levels in it."""
+        found = [self]
+        for level in found:
+            found += [job for job in level.jobs.values() if job.kind == "Graph"]
+        return found
 
 
 class Executable:
@@ -31,9 +41,13 @@ class Executable:
     def __init__(self, graph, level, flags):
         self.handle, self.graph, self.level, self.flags = world.handle("executable"), graph, level, flags
         self.last = None
-        self.allocates, self.frees = list(graph.allocates), list(graph.frees)
+        self.memory = graph_memory.Needs(graph)
         self.disabled = set()               # nodes that run nothing
         self.plan = None                    # the steps of a launch, until something changes
+
+    @property
+    def allocates(self):
+        return self.memory.allocates
 
     def steps(self):
         """Every job that runs, in order, those of child graphs in place of the child node."""
@@ -74,16 +88,29 @@ def instantiate(graph, flags, upload=None):
     level = Level(graph)
     if graph.memory and graph.execs:
         raise Refused("NotSupported")
+    _check_memory(graph, level)
     if flags & DEVICE_LAUNCH:
         kinds = {job.kind for job in _lay_open(level)}
         if not kinds or kinds - {"Kernel", "Memcpy", "Memset"}:     # nothing else can be launched from the device
             raise Refused("NotSupported" if kinds else "InvalidValue")
     made = Executable(graph, level, flags & ~(NODE_PRIORITY | UPLOAD))
-    graph.execs += 1
-    world.execs[made.handle] = made
     if flags & UPLOAD:
         upload_to(made, upload)
+    graph.execs += 1
+    user_object.take((one, one.graph) for one in level.levels())
+    world.execs[made.handle] = made
     return made
+
+
+def _check_memory(graph, level):
+    """What an earlier executable left allocated must be freed by now, and copies and memsets need the memory that they were made for."""
+    if any(block.owned for block in graph.allocates):
+        raise Undefined("A graph is made an executable again while memory is held that an earlier one of it left.",
+                        "CUDA does not check for this: with driver 580.159.04 some processes went on, others lost the memory or crashed.",
+                        "Free the memory first, or keep the first executable.")
+    for job in _lay_open(level):
+        if job.kind in ("Memcpy", "Memset"):
+            job.check(graph)
 
 
 def why_not(graph):
@@ -99,47 +126,35 @@ def destroy(made):
     """Launches that are queued or running still finish."""
     del world.execs[made.handle]
     made.graph.execs -= 1
+    user_object.let_go_after(made.last, user_object.merged(one.objects for one in made.level.levels()))
 
 
 def upload_to(made, stream):
     """Preparation for a launch, in stream order; it runs nothing. Uploads and launches of one
-    executable follow each other, whatever streams they are in."""
+    executable follow each other, whatever streams they are in. The pages for its memory come with it."""
+    made.memory.take(stream)
     made.last = streams.push(stream, also=[made.last])
+    made.memory.worked(made.last, stream)
 
 
 def launch(made, stream):
     """Queue one run of the graph; runs of one executable follow each other."""
     steps = made.steps()
-    before = _account(made, steps)
+    needs, before = made.memory, ()
+    if needs:
+        before = tuple([Free(block) for block in needs.check(made.flags)])
+        needs.take(stream)
     records = [job for job in steps if job.kind == "EventRecord"]
     waits = [job.event.op for job in steps if job.kind == "WaitEvent"]
     marks = {}
     op = streams.push(stream, lambda: _run(before + steps, marks), any(job.host for job in steps), [made.last, *waits])
     made.last = op
+    if needs:
+        needs.book(op, stream)
     for job in records:                     # the event stands for this launch from now on
         job.event.op, job.event.captured, job.event.recorded = engine.Op(None, [op]), None, True
         marks[job] = job.event.op
     return op
-
-
-def _account(made, steps):
-    """Graph memory at the time of a launch: what the graph allocates must be free by now, or is
-    freed before the launch where the executable was instantiated so; what it frees must be there.
-    Returns the frees to run first."""
-    if not made.allocates and not made.frees:
-        return ()
-    held = [block for block in made.allocates if block.owned]
-    if held and not made.flags & AUTO_FREE:
-        raise Refused("InvalidValue")
-    if any(not block.owned for block in made.frees if block not in made.allocates):
-        raise Refused("InvalidValue")
-    for block in held:
-        memory.give_back(block)
-    for block in made.allocates:
-        memory.own(block)
-    for block in made.frees:
-        memory.give_back(block)
-    return tuple(Free(block) for block in held)
 
 
 def _run(steps, marks):

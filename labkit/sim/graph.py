@@ -2,7 +2,7 @@
 from graphlib import CycleError, TopologicalSorter
 
 from labkit.errors import Undefined
-from . import work
+from . import user_object, work
 from .world import Refused, find, find_alive, world
 
 
@@ -22,9 +22,11 @@ class Graph:
         self.nodes = {}                         # node -> None, in the order of making
         self.allocates = {}                     # block -> None, allocated by a node here
         self.frees = {}                         # block -> None, freed by a node here
+        self.place = None                       # where its allocations lie
         self.memory = False                     # does it count as one that allocates or frees?
         self.execs = 0                          # executables of this graph that exist
         self.twins = {}                         # node of the graph that this was cloned from -> node here
+        self.objects = {}                       # user object -> references that it holds
         world.graphs[self.handle] = self
 
 
@@ -60,16 +62,23 @@ def _forget(graph):
     while stack:
         graph = stack.pop()
         world.graphs.pop(graph.handle, None)
+        held, graph.objects = graph.objects, {}
+        user_object.let_go(held)
         for node in graph.nodes:
             world.nodes.pop(node.handle, None)
             if node.work.kind == "Graph":
                 stack.append(node.work.graph)
 
 
-def add(graph, job, before=()):
-    """A new node that waits for the nodes `before`: nodes of this graph, none of them twice."""
+def check(graph, before):
+    """What a node waits for are nodes of its graph, none of them twice."""
     if len(before) > 1 and len(set(before)) != len(before) or any([node.graph is not graph for node in before]):
         raise Refused("InvalidValue")
+
+
+def add(graph, job, before=()):
+    """A new node that waits for the nodes `before`."""
+    check(graph, before)
     node = Node(graph, job, before)
     graph.nodes[node] = None
     world.nodes[node.handle] = node
@@ -92,7 +101,12 @@ def add_child(graph, child, before):
     if child is graph:
         raise Undefined("A graph was added to itself as a child.", "CUDA does not check for this: on a GPU the process crashes.",
                         "Add a clone of it (cudaGraphClone).")
-    return add(graph, work.Child(clone(child)), before)
+    copy = clone(child)
+    try:
+        return add(graph, work.Child(copy), before)
+    except Refused:
+        _forget(copy)
+        raise
 
 
 def set_child(node, child):
@@ -147,7 +161,7 @@ def roots(graph):
 
 
 def clone(graph):
-    """The same nodes, edges and parameters as they are now, child graphs too. A graph that
+    """The same nodes, edges, parameters and user objects as they are now, child graphs too. A graph that
     allocates or frees memory cannot be cloned: its addresses are its own."""
     _refuse_if_memory(graph)
     copy, twin = Graph(), {}
@@ -156,7 +170,7 @@ def clone(graph):
         twin[node] = add(copy, job)
     for node in graph.nodes:
         twin[node].before = tuple([twin[other] for other in node.before])
-    copy.twins = twin
+    copy.twins, copy.objects = twin, user_object.share(graph.objects)
     return copy
 
 

@@ -3,30 +3,33 @@
 A block is `owned` from the call that allocates it to the call that frees it, which is what a call
 can check, and `live` from the moment that allocation *runs* to the moment its free runs, which is
 what running work needs. They differ for stream-ordered and graph memory only.
-A freed block keeps its address for the next allocation of its size, so a pointer that outlived
-its owner reads the new owner's bytes.
+A block of cudaMalloc that was freed keeps its address for the next allocation of its size, so a pointer
+that outlived its owner reads the new owner's bytes. Pools (pool.py) and graphs (graph_memory.py) deal out
+the addresses of a region of their own.
 """
-import bisect
-
 import numpy as np
 
 from labkit.errors import Undefined
 from . import engine, host
+from .ranges import ALIGN, PAGE, Region, Spans, rounded
 from .world import Refused, world
 
 FIRST, LAST = 1 << 52, 1 << 56      # device addresses: far outside a program's own
-ALIGN = 512
+POOLS, GRAPHS = FIRST + (1 << 50), FIRST + (1 << 55)    # where their regions lie
 TOTAL = 150_110_011_392             # bytes of the device, an H200
+STEP = 2 << 20                      # cudaMalloc takes the device's memory in steps of this many bytes
 KEEP = 1 << 20                      # a freed block up to this size keeps its bytes
 
 
 class Block:
-    """One range. kind: "device", "async" (stream-ordered), "graph" or "pinned" (host)."""
+    """One range. kind: "device", "async" (a pool's), "graph" or "pinned" (host). region: where it lies, for a pool's and a graph's."""
 
-    def __init__(self, start, size, room, kind, data=None):
-        self.start, self.size, self.room, self.kind, self._data = start, size, room, kind, data
+    def __init__(self, start, size, room, kind, data=None, region=None):
+        self.start, self.size, self.room, self.kind, self._data, self.region = start, size, room, kind, data, region
         self.owned = self.live = False
-        self.freed = self.freed_in = None       # the op that frees it, and in which stream
+        self.freed, self.freed_async = None, False      # the op that frees it, and was that cudaFreeAsync
+        self.turn = 0                           # which of its owners in turn this is
+        self.pages = ()                         # the pages that graph memory holds for it
 
     @property
     def data(self):
@@ -35,31 +38,62 @@ class Block:
             self._data = np.zeros(self.room, np.uint8)
         return self._data[:self.size]
 
+    def begin(self):
+        """What an allocation does when it runs."""
+        if self.region is not None and not self.live:
+            with world.lock:
+                self.region.live.add(self)
+        self.live = True
+
     def release(self):
         """What free does when it runs."""
+        if self.region is not None and self.live:
+            with world.lock:
+                self.region.live.remove(self)
         self.live = False
         if self.kind != "pinned" and self.room > KEEP:
             self._data = None
 
 
 class Memory:
-    """All blocks by address, and the free ones by kind and room."""
+    """All blocks and regions by address, the free blocks of cudaMalloc by kind and room, and what the device has given."""
 
     def __init__(self):
-        self.next, self.starts, self.blocks, self.free, self.used = FIRST, [], [], {}, 0
-
-    def insert(self, block):
-        place = bisect.bisect(self.starts, block.start)
-        self.starts.insert(place, block.start)
-        self.blocks.insert(place, block)
-        return block
+        self.next, self.spans, self.free = FIRST, Spans(), {}
+        self.small = self.large = 0     # bytes in blocks of cudaMalloc: those that share a step, and whole steps
+        self.pages = 0                  # pages that pools and graphs have taken
 
     def at(self, address):
-        """The block whose range holds `address`, owned or not, or None."""
+        """The block whose range holds `address`, or None: owned or not, but in a region only an owned one."""
         with world.lock:                # running work asks too
-            place = bisect.bisect(self.starts, address) - 1
-            block = self.blocks[place] if place >= 0 else None
-        return block if block is not None and address < block.start + block.room else None
+            found = self.spans.at(address)
+            return found.owned.at(address) if isinstance(found, Region) else found
+
+    def live_at(self, address):
+        """The same for running work: in a region the one that is live."""
+        with world.lock:
+            found = self.spans.at(address)
+            return found.live.at(address) if isinstance(found, Region) else found
+
+    def region_at(self, address):
+        found = self.spans.at(address)
+        return found if isinstance(found, Region) else None
+
+    def region(self, home, start, room):
+        """A new region for a pool or a graph."""
+        region = Region(home, start, room)
+        self.spans.add(region)
+        return region
+
+    def taken(self):
+        """Bytes of the device that are not free."""
+        return -(-self.small // STEP) * STEP + self.large + self.pages * PAGE
+
+    def count(self, block, sign):
+        if block.kind == "device" and block.room < STEP:
+            self.small += sign * block.room
+        elif block.kind == "device":
+            self.large += sign * rounded(block.room, STEP)
 
 
 def memory():
@@ -68,18 +102,16 @@ def memory():
     return world.memory
 
 
-def allocate(size, kind, stream=None):
-    """A range of `size` bytes: the address of a freed one of that size where its free is done, or
-    was queued in the same stream and so comes first."""
-    store, room = memory(), -(-max(size, 1) // ALIGN) * ALIGN
-    if store.used + room > TOTAL:
+def allocate(size, kind):
+    """A range of `size` bytes outside of pools and graphs: the address of a freed one of that size where its free is done."""
+    store, room = memory(), rounded(size)
+    if room > (TOTAL if kind == "pinned" else TOTAL - store.taken()):
         raise Refused("MemoryAllocation")
     shelf = store.free.setdefault((kind, room), [])
     shelf.sort(key=lambda block: block.start)   # the lowest address goes first
-    for place in range(len(shelf)):
-        free = shelf[place].freed
-        if free is None or free.state == engine.DONE or stream is not None and shelf[place].freed_in is stream:
-            block = shelf.pop(place)
+    for place, block in enumerate(shelf):
+        if block.freed is None or block.freed.state == engine.DONE:
+            del shelf[place]
             break
     else:
         data = None
@@ -93,24 +125,27 @@ def allocate(size, kind, stream=None):
         else:
             block = Block(store.next, size, room, kind)
             store.next += room
-        store.insert(block)
-    block.size, block.owned, block.freed, block.freed_in = size, True, None, None
-    store.used += room
+        store.spans.add(block)
+    block.size, block.owned, block.freed, block.turn = size, True, None, block.turn + 1
+    store.count(block, 1)
     return block
 
 
-def give_back(block, freed=None, stream=None):
-    """The call that frees: nobody owns the block from here on, and its address may be reused."""
-    block.owned, block.freed, block.freed_in = False, freed, stream
-    memory().used -= block.room
-    if block.kind != "graph":           # a graph's address is fixed for the life of the graph
-        memory().free.setdefault((block.kind, block.room), []).append(block)
-
-
 def own(block):
-    """A launch allocates a graph's block again."""
+    """From here on calls may use a pool's or a graph's block."""
     block.owned = True
-    memory().used += block.room
+    block.region.owned.add(block)
+
+
+def give_back(block, freed=None, stream=None):
+    """The call that frees: nobody owns the block from here on, and its address may be reused. stream: None for cudaFree."""
+    block.owned, block.freed, block.freed_async = False, freed, stream is not None
+    if block.region is not None:
+        block.region.owned.remove(block)
+        block.region.home.freed(block, freed, stream)
+    else:
+        memory().count(block, -1)
+        memory().free.setdefault((block.kind, block.room), []).append(block)
 
 
 def owned_at(address, kinds):
@@ -121,11 +156,26 @@ def owned_at(address, kinds):
     return block
 
 
+def freed_async(address):
+    """Did cudaFreeAsync free memory of cudaMalloc at this address, which nobody has had since?"""
+    block = memory().at(address)
+    return block is not None and block.start == address and block.kind == "device" and not block.owned and block.freed_async
+
+
+def owners(*addresses):
+    """Who owns memory outside of graphs now, as (block, its turn)."""
+    found = [memory().at(address) for address in addresses]
+    return tuple([(block, block.turn) for block in found if block is not None and block.owned and block.kind != "graph"])
+
+
 def side(address, count, graph=None):
     """Where a pointer points when a call is made: "device", "pinned" or "pageable" (host). Work that
     becomes part of a graph may use memory that the graph will allocate."""
-    block = memory().at(address)
-    if block is not None and (block.owned or graph is not None and block in graph.allocates):
+    region = memory().region_at(address) if graph is not None else None
+    block = region.home.planned(address, graph) if region is not None else None
+    if block is None:
+        block = memory().at(address)
+    if block is not None and (block.owned or region is not None):
         if address + count > block.start + block.size:
             raise Refused("InvalidValue")       # the range leaves the allocation
         return "pinned" if block.kind == "pinned" else "device"
@@ -147,10 +197,11 @@ def touch(address, count, what):
 
     Raises Undefined: no live range there, or past its end.
     """
-    block = memory().at(address)
+    block = memory().live_at(address)
     if block is None or not block.live:
         raise Undefined(f"{what} touches device memory at {address:#x}.",
-                        "No live allocation is there: it was freed, or never allocated. On a GPU the value would be luck.",
+                        "No live allocation is there: " + ("graph memory is there only between its launch and its free." if GRAPHS <= address < LAST
+                                                           else "it was freed, or never allocated. On a GPU the value would be luck."),
                         "Keep the buffer alive as long as work or graphs use it; a graph keeps addresses, not owners.")
     at = address - block.start
     if at + count > block.size:
@@ -162,7 +213,7 @@ def touch(address, count, what):
 
 def read(address, count, what="A copy"):
     """Bytes at an address, on the device or the host, for running work."""
-    block = memory().at(address)
+    block = memory().live_at(address)
     if block is not None or FIRST <= address < LAST:
         return touch(address, count, what)
     return np.frombuffer(host.read(address, count), np.uint8)
@@ -170,7 +221,7 @@ def read(address, count, what="A copy"):
 
 def write(address, data, what="A copy"):
     """Put bytes at an address, on the device or the host, for running work."""
-    block = memory().at(address)
+    block = memory().live_at(address)
     if block is not None or FIRST <= address < LAST:
         touch(address, len(data), what)[:] = data
     else:

@@ -79,14 +79,19 @@ def everything():
     return [s.last for s in streams if s.last is not None] + world.orphans
 
 
-def push(stream, run=None, host=False, also=()):
-    """Queue work: after what the stream holds, and, across the legacy stream, after what it must wait for."""
-    after = [stream.last, *also]
+def ahead(stream):
+    """What the next work of a stream waits for: what the stream holds, and what lies across the legacy stream."""
+    after = [stream.last]
     if stream.legacy:
         after += [s.last for s in (*world.per_thread, *world.streams.values()) if s.blocking] + world.orphans
     elif stream.blocking:
         after.append(legacy().last)
-    stream.last = op = engine.Op(run, after, host)
+    return after
+
+
+def push(stream, run=None, host=False, also=()):
+    """Queue work, after all that is ahead of it."""
+    stream.last = op = engine.Op(run, [*ahead(stream), *also], host)
     if host:
         engine.begin([op])              # a host function may be waited for by other means than CUDA's
     return op

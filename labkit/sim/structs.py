@@ -67,6 +67,8 @@ class Field:
             value = value.copy()
         elif self.kind == "params":
             value = kernel_params(value)
+        elif self.kind == "bytes" and len(value) != int(self.arg):
+            raise ValueError(f"{self.name} length must be {self.arg}, is {len(value)}")
         made._stored[self.name] = value
 
     def text(self, value):

@@ -4,7 +4,7 @@ The rules of "API synchronization behavior" in the Runtime API: which copies the
 and when a host buffer is read.
 """
 from labkit.errors import Undefined
-from . import capture, engine, memory, stream as streams, work
+from . import capture, engine, graph as graphs, graph_addresses, memory, pool, stream as streams, work
 from .world import Refused
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = range(5)
@@ -34,7 +34,7 @@ def copy_job(dst, src, count, kind, graph=None):
         return None, None, None
     source, target = ends(dst, src, count, kind, graph)
     direction = tuple("device" if end == "device" else "host" for end in (source, target))
-    return work.Memcpy(dst, src, count, direction), source, target
+    return work.Memcpy(dst, src, count, direction, memory.owners(dst, src) if graph is not None else ()), source, target
 
 
 def copy(dst, src, count, kind):
@@ -103,30 +103,41 @@ def allocate(size, kind):
 
 
 def free(address, kinds=("device", "async", "graph")):
-    """Free waits for the whole device, so that no work still uses the memory. Null is nothing to free."""
+    """Free waits for the whole device, so that no work still uses the memory. Null is nothing to free. Only where it frees memory
+    of a pool do pools give back pages."""
     if address == 0:
         return []
     block = memory.owned_at(address, kinds)
+    pool.check_free(block)
     op = engine.Op(block.release, streams.everything())
     streams.orphan(op)
     memory.give_back(block, op)
-    return [op]
+    return pool.waited([op]) if block.kind == "async" else [op]
 
 
-def allocate_async(size, stream):
-    """Stream-ordered memory: its address, valid for work that follows in stream order. In a
-    capture it becomes memory of the graph: a node, and an address for the life of the graph."""
+def allocate_async(size, stream, source=None):
+    """Stream-ordered memory: its address, valid for work that follows in stream order. It comes from a pool, the device's
+    current one or `source`. In a capture it becomes memory of the graph: a node, and an address for the life of the graph."""
     graph = capture.graph_of(stream)
     if size == 0:
         return 0
     if graph is not None:
-        block = memory.allocate(size, "graph")
-        memory.give_back(block)             # a launch will own it
+        block = _place(graph, size, stream.next_after)
         capture.add(stream, work.Alloc(block))
-        graph.allocates[block], graph.memory = None, True
-        return block.start
-    block = memory.allocate(size, "async", stream=stream)
-    streams.push(stream, work.Alloc(block).execute)
+        return _allocated(graph, block)
+    block, frees = (source or pool.current()).allocate(size, stream)
+    streams.push(stream, block.begin, also=frees).light = True
+    return block.start
+
+
+def _place(graph, size, before):
+    graphs.check(graph, before)
+    graph.memory = True                             # an allocation that is refused for its size marks the graph as well
+    return graph_addresses.place_of(graph).allocate(size, before)
+
+
+def _allocated(graph, block):
+    graph.allocates[block] = None
     return block.start
 
 
@@ -136,12 +147,54 @@ def free_async(address, stream):
     if address == 0:
         return
     if stream.capture is None:
-        block = memory.owned_at(address, ("async", "graph"))
-        memory.give_back(block, streams.push(stream, block.release), stream)
+        if memory.freed_async(address):
+            streams.push(stream, _twice)
+            return
+        block = memory.owned_at(address, ("device", "async", "graph"))
+        pool.check_free(block)
+        op = streams.push(stream, block.release)
+        op.light = True
+        memory.give_back(block, op, stream)
         return
-    graph, block = capture.active(stream).graph, memory.memory().at(address)
+    graph = capture.active(stream).graph
     graph.memory = True                             # a free that is refused marks the graph as well
-    if block is None or block.kind != "graph" or block.start != address or block in graph.frees:
+    block = to_free(graph, address)
+    freed(graph, block, capture.add(stream, work.Free(block)))
+
+
+def _twice():
+    raise Undefined("cudaFreeAsync freed memory of cudaMalloc twice.",
+                    "CUDA takes both calls; with driver 580.159.04 the process crashed at the next wait.", "Free each allocation once.")
+
+
+def to_free(graph, address):
+    """The block that a free node of a graph frees: memory of a graph, this one or another, that neither this one nor the one that
+    allocates it frees yet."""
+    block = graph_addresses.at(address)
+    if block is None or block in graph.frees or block in block.region.home.graph.frees:
         raise Refused("InvalidValue")
-    capture.add(stream, work.Free(block))
+    return block
+
+
+def freed(graph, block, node):
+    """A node of a graph frees a block; where the graph allocated it, its place is free for later nodes."""
     graph.frees[block] = None
+    if block in graph.allocates:
+        graph.place.free(block, node)
+
+
+def allocate_node(graph, size, before):
+    """A node that allocates, and its address. It must allocate something."""
+    if size == 0:
+        raise Refused("InvalidValue")
+    block = _place(graph, size, before)
+    return graphs.add(graph, work.Alloc(block), before), _allocated(graph, block)
+
+
+def free_node(graph, address, before):
+    """A node that frees. It need not wait for the allocation: nobody looks."""
+    block = to_free(graph, address)
+    node = graphs.add(graph, work.Free(block), before)
+    graph.memory = True
+    freed(graph, block, node)
+    return node

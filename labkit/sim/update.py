@@ -6,6 +6,7 @@ Rules: Runtime API, Graph Management, and Programming Guide, CUDA Graphs, "Updat
 """
 from collections import deque
 
+from . import graph_memory, user_object
 from .world import Refused
 
 ERROR, TOPOLOGY, NODE_TYPE, PARAMETERS = 1, 2, 3, 5         # results of a refused update
@@ -46,8 +47,8 @@ def set_in(made, node, kind, make):
 
 
 def set_child_in(made, node, graph):
-    """The nodes inside a child node get the work of the nodes of a graph of the same form."""
-    _apply(made, changes(level_of(made, node, "Graph").jobs[node], graph))
+    """The nodes inside a child node get the work of the nodes of a graph of the same form, and its user objects are held."""
+    _apply(made, *changes(level_of(made, node, "Graph").jobs[node], graph))
 
 
 def level_of(made, node, *kinds):
@@ -112,31 +113,34 @@ def update(made, graph):
         raise Refused("InvalidValue")
     if graph.memory and graph.execs and made.graph is not graph:
         raise Refused("NotSupported")
-    _apply(made, changes(made.level, graph))
+    _apply(made, *changes(made.level, graph))
     made.graph.execs -= 1
     graph.execs += 1
-    made.graph, made.allocates, made.frees = graph, list(graph.allocates), list(graph.frees)
+    made.graph, made.memory = graph, graph_memory.Needs(graph)
 
 
-def _apply(made, found):
+def _apply(made, found, levels):
     for jobs, node, job in found:
         jobs[node] = job
     made.plan = None
+    user_object.let_go_after(made.last, user_object.take(levels))
 
 
 def changes(level, graph):
-    """What an update would put in place, as (jobs, node, new work); or CannotUpdate."""
-    found, twins = [], pairs(level, graph)
+    """What an update would put in place, as [(jobs, node, new work)] and, for the user objects, [(level, graph)]; or CannotUpdate."""
+    found, levels, twins = [], [(level, graph)], pairs(level, graph)
     for node, old in level.jobs.items():
         twin = twins[node]
         new = twin.work
         if new.kind == "Graph":
-            found += changes(old, new.graph)
+            more, below = changes(old, new.graph)
+            found += more
+            levels += below
         elif not fits(old, new):
             raise CannotUpdate(PARAMETERS, twin)
         else:
             found.append((level.jobs, node, new))
-    return found
+    return found, levels
 
 
 def pairs(level, graph):

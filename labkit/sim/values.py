@@ -2,9 +2,10 @@
 
 `line()` is the line of the bindings that the simulator speaks: 12 (12.9) or 13 (13.x).
 """
+import ctypes
 import os
 
-from . import enums
+from . import convert, enums
 
 _line = None
 _classes = {12: {}, 13: {}}
@@ -128,8 +129,7 @@ class Handle:
     _shown = None
 
     def __init__(self, init_value=0, _ptr=0):
-        from .convert import void_ptr
-        self._value = init_value if type(init_value) is int and 0 <= init_value < 2 ** 64 else void_ptr(init_value)
+        self._value = init_value if type(init_value) is int and 0 <= init_value < 2 ** 64 else convert.void_ptr(init_value)
 
     def __repr__(self):
         return f"<{self._shown or type(self).__name__} {self._value:#x}>"
@@ -169,6 +169,7 @@ cudaGraph_t = _handle("cudaGraph_t", "CUgraph")
 cudaGraphNode_t = _handle("cudaGraphNode_t", "CUgraphNode")
 cudaGraphExec_t = _handle("cudaGraphExec_t", "CUgraphExec")
 cudaMemPool_t = _handle("cudaMemPool_t", "CUmemoryPool")
+cudaUserObject_t = _handle("cudaUserObject_t", "CUuserObject")
 cudaKernel_t = _handle("cudaKernel_t")
 cudaHostFn_t = _handle("cudaHostFn_t", base=Handle)
 cudaGraphConditionalHandle = _handle("cudaGraphConditionalHandle", base=Handle)
@@ -176,4 +177,27 @@ cudaGraphConditionalHandle.__repr__ = lambda self: f"<cudaGraphConditionalHandle
 # What structures show and no simulated call takes.
 SHOWN = {c.__name__: c for c in (_handle("cudaArray_t"), _handle("cudaFunction_t", "CUfunction"), _handle("cudaExecutionContext_t"),
                                  cudaGraphConditionalHandle)}
-HANDLES = {c.__name__: c for c in (cudaStream_t, cudaEvent_t, cudaGraph_t, cudaGraphNode_t, cudaGraphExec_t, cudaMemPool_t, cudaKernel_t, cudaHostFn_t)}
+HANDLES = {c.__name__: c for c in (cudaStream_t, cudaEvent_t, cudaGraph_t, cudaGraphNode_t, cudaGraphExec_t, cudaMemPool_t, cudaUserObject_t, cudaKernel_t, cudaHostFn_t)}
+
+
+# ---- a number in memory of its own ----
+
+class cuuint64_t:
+    """What attributes of memory take and give: a whole number below 2**64 at an address, as in `cuda.bindings.driver`.
+
+    int() reads it. It compares as an object does: two of them are never equal, whatever their numbers.
+    """
+    __slots__ = ("_number",)
+
+    def __init__(self, init_value=0, _ptr=0):
+        self._number = ctypes.c_uint64(convert.uint64(init_value))
+
+    def __int__(self):
+        return self._number.value
+
+    def __repr__(self):
+        return f"<cuuint64_t {self._number.value}>"
+
+    def getPtr(self):
+        """The address of the number: eight bytes that live as long as this object."""
+        return ctypes.addressof(self._number)

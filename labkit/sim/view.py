@@ -28,7 +28,7 @@ class View:
         if self._whole is None:
             size = self.dtype.itemsize
             memory.touch(self._address, 0, self._name)
-            block = memory.memory().at(self._address)
+            block = memory.memory().live_at(self._address)
             offset = self._address - block.start
             if offset % size:
                 raise Undefined(f"{self._name} follows a pointer to {self.dtype} at {self._address:#x}.",

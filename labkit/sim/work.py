@@ -76,6 +76,10 @@ class Memset(Work):
             raise Refused("InvalidValue")
         self.dst, self.value, self.size, self.width, self.height, self.pitch = dst, value, size, width, height, pitch
 
+    def check(self, graph):
+        """An executable needs somebody to own the memory, whoever it is."""
+        memory.on_device(self.dst, (self.height - 1) * self.pitch + self.width * self.size, graph)
+
     def execute(self):
         pattern = np.frombuffer((self.value % 256 ** self.size).to_bytes(self.size, "little"), np.uint8)
         for row in range(self.height):
@@ -84,12 +88,20 @@ class Memset(Work):
 
 
 class Memcpy(Work):
-    """Copy `count` bytes. direction: what the call said, as (from, to) of "host" and "device"."""
-    __slots__ = ("dst", "src", "count", "direction")
+    """Copy `count` bytes. direction: what the call said, as (from, to) of "host" and "device". owners: whose memory it was then,
+    see memory.owners()."""
+    __slots__ = ("dst", "src", "count", "direction", "owners")
     kind = "Memcpy"
 
-    def __init__(self, dst, src, count, direction):
-        self.dst, self.src, self.count, self.direction = dst, src, count, direction
+    def __init__(self, dst, src, count, direction, owners=()):
+        self.dst, self.src, self.count, self.direction, self.owners = dst, src, count, direction, owners
+
+    def check(self, graph):
+        """An executable copies from and to the memory that the node was made for."""
+        if any(not block.owned or block.turn != turn for block, turn in self.owners):
+            raise Undefined("A graph is made an executable with a copy whose memory was freed after the node was made.",
+                            "CUDA does not check for this, not even where the address has a new owner: with driver 580.159.04 the process crashed.",
+                            "Keep the buffer alive as long as graphs use it, or give the node a new address before you instantiate.")
 
     def execute(self):
         memory.write(self.dst, memory.read(self.src, self.count))
@@ -162,7 +174,7 @@ class Alloc(Work):
         self.block = block
 
     def execute(self):
-        self.block.live = True
+        self.block.begin()
 
 
 class Free(Alloc):

@@ -17,7 +17,7 @@ class Refused(Exception):
         self.code = code
 
 
-KINDS = ("stream", "event", "graph", "node", "executable", "kernel")
+KINDS = ("stream", "event", "graph", "node", "executable", "kernel", "user object", "pool")
 
 
 class World:
@@ -30,7 +30,6 @@ class World:
     def __init__(self):
         self.lock = threading.RLock()
         self.kernels = {}
-        self.default_pool = 0x5AFF_0000_0040    # a handle only: pools are not simulated
         self._numbers, self._given = itertools.count(1), {}
         self.reset()
 
@@ -48,8 +47,13 @@ class World:
         self.graphs = {}
         self.nodes = {}
         self.execs = {}
+        self.objects = {}                   # user objects
         self.captures = []                  # captures between begin and end
         self.memory = None                  # memory.py makes it when asked for
+        self.pools, self.leaving = {}, []   # memory pools; those destroyed whose memory is still in use
+        self.default_pool = self.current_pool = None
+        self.pool_ranges = 0                # ranges of addresses given to pools
+        self.graph_ranges = self.graph_pages = None     # graph_addresses.py and graph_memory.py make them
         self.faults = []                    # what queued work raised and nobody has heard of yet; a new list is a new world
 
     def handle(self, kind):

@@ -19,7 +19,9 @@ MODES = ("Global", "ThreadLocal", "Relaxed")
 CHAPTERS = ("capture_begin_end", "capture_modes", "fork_join", "events", "memory", "copies", "launch",
             "graphs", "executable", "host_functions", "handles",
             "node_updates", "node_kinds", "event_and_child_updates", "known_nodes", "prepared_parameters", "update_order", "enabled",
-            "graph_setters", "whole_update", "whole_update_shapes", "after_update", "memory_updates")
+            "graph_setters", "whole_update", "whole_update_shapes", "after_update", "memory_updates",
+            "graph_memory", "graph_memory_places", "shared_pages", "memory_nodes", "memory_across_graphs", "auto_free", "pools", "pool_places", "pool_ends",
+            "current_pool", "memory_bad_input", "freed_memory", "user_objects")
 SCENARIOS = {}
 PATIENCE = 10.0  # seconds that a step in another thread may take
 
@@ -35,10 +37,11 @@ class Scenario:
     open: bool = False
     isolated: object = False
     undefined: tuple = ()
+    alone: bool = False
     cases: dict = field(default_factory=dict)
 
 
-def scenario(rule, control, variants, each=None, open=False, isolated=False, undefined=()):
+def scenario(rule, control, variants, each=None, open=False, isolated=False, undefined=(), alone=False):
     """Register a scenario: `variants` maps a name to keyword arguments, `each` crosses them with more.
 
     `control` names the variant (the nearest program) in which every call succeeds. `open`: the answer was
@@ -47,13 +50,14 @@ def scenario(rule, control, variants, each=None, open=False, isolated=False, und
     be a tuple of the variants for which that holds.
     `undefined` names variants, or single cases ("variant/case"), that CUDA leaves undefined (they crash, or answer this
     in one run and that in the next): they are not recorded, and the simulator must raise `Undefined`.
+    `alone`: its isolated variants are recorded when nothing else runs, because they take what others need.
     """
     def register(function):
         name = function.__name__
         assert name not in SCENARIOS, f"two scenarios are called {name}"
         assert control in variants and len(variants) > 1, f"{name} needs a control and something else"
         found = Scenario(name, rule, function.__module__.rsplit(".", 1)[-1], control, function, variants,
-                         open, isolated, tuple(undefined))
+                         open, isolated, tuple(undefined), alone)
         for variant, arguments in variants.items():
             crossed = each or {}
             for values in itertools.product(*crossed.values()):
@@ -176,8 +180,9 @@ GIVEN_BACK_BY = {
     "cudaGraphInstantiateWithParams": "cudaGraphExecDestroy",
     "cudaMemPoolCreate": "cudaMemPoolDestroy",
 }
-ORDER = ("cudaGraphExecDestroy", "cudaGraphDestroy", "cudaEventDestroy", "cudaStreamDestroy",
+ORDER = ("cudaGraphExecDestroy", "cudaGraphDestroy", "cudaFreeAsync", "cudaEventDestroy", "cudaStreamDestroy",
          "cudaFree", "cudaFreeHost", "cudaMemPoolDestroy")
+STREAM_ORDERED = ("cudaMallocAsync", "cudaMallocFromPoolAsync")
 
 
 class Tape:
@@ -187,6 +192,7 @@ class Tape:
         self.raw, self.trace, self.on_entry = cudart, [], on_entry
         self.problem = None
         self.made = {}        # (call that gives it back, address) -> handle
+        self.blocks = set()   # addresses of stream-ordered and graph allocations, freed or not
         self.keep = []        # host memory and callbacks that CUDA may still use
         self.workers = {}
         self._put("cudaSetDevice", 0)
@@ -286,7 +292,13 @@ class Tape:
     def _track(self, name, arguments, answer):
         if answer[0] != 0:
             return
-        if name in GIVEN_BACK_BY and answer[1] is not None and int(answer[1]):
+        if name in STREAM_ORDERED:
+            self.blocks.add(int(answer[1] or 0))
+        elif name == "cudaGraphAddMemAllocNode":
+            self.blocks.add(int(arguments[3].dptr))
+        elif name == "cudaFreeAsync":  # it takes what cudaMalloc gave, too
+            self.made.pop(("cudaFree", int(arguments[0] or 0)), None)
+        elif name in GIVEN_BACK_BY and answer[1] is not None and int(answer[1]):
             self.made[GIVEN_BACK_BY[name], int(answer[1])] = answer[1]
         elif name in ORDER and arguments[0] is not None:
             self.made.pop((name, int(arguments[0])), None)
@@ -351,6 +363,14 @@ class Tape:
         shut = threading.Event()
         self.cudaLaunchHostFunc(stream, self.raw.cudaHostFn_t(self.callback(lambda: shut.wait(3))), 0)
         return shut.set
+
+    def u64(self, value):
+        """A 64-bit value as attributes of memory pools take it: the driver module's own type, nothing else."""
+        if kernels.is_simulator(self.raw):
+            from labkit.sim import values
+            return values.cuuint64_t(value)
+        from cuda.bindings import driver
+        return driver.cuuint64_t(value)
 
     def mode(self, name):
         return getattr(self.raw.cudaStreamCaptureMode, f"cudaStreamCaptureMode{name}")
@@ -547,9 +567,14 @@ class Tape:
                 self.add("hung")
         quietly("cudaDeviceSynchronize")
         for gone in ORDER:
+            if gone == "cudaFreeAsync":  # what a launch left allocated is freed here; all else is refused
+                for ptr in self.blocks - {0}:
+                    quietly("cudaFreeAsync", ptr, 0)
+                quietly("cudaDeviceSynchronize")
             for (call, _), handle in list(self.made.items()):
                 if call == gone:
                     quietly(call, handle)
+        quietly("cudaDeviceGraphMemTrim", 0)
         for worker in self.workers.values():
             worker.stop()
         quietly("cudaGetLastError")
@@ -577,6 +602,8 @@ def shape(value):
         return "float"
     if isinstance(value, (list, tuple)):
         return f"{len(value)} values"
+    if type(value).__name__ == "cuuint64_t":
+        return "uint64"
     if type(value).__name__.endswith("_t"):
         return "handle" if int(value) else "null"
     return type(value).__name__

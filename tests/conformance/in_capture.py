@@ -127,12 +127,18 @@ def _pooled(t):
     return int(ptr)
 
 
-def _uint64(t, value):
-    """A 64-bit value as the bindings want it; they take the driver module's own type only."""
-    if kernels.is_simulator(t.raw):
-        return value
-    from cuda.bindings import driver
-    return driver.cuuint64_t(value)
+def _of_a_graph(t):
+    """The address of an allocation that a launch of another graph left."""
+    stream = t.stream()
+    t._put("cudaStreamBeginCapture", stream, t.mode("Relaxed"))
+    ptr = t._put("cudaMallocAsync", 16, stream)
+    t._put("cudaGraphLaunch", _executable(t, t._put("cudaStreamEndCapture", stream)), stream)
+    t._put("cudaStreamSynchronize", stream)
+    return int(ptr)
+
+
+def _own_pool(t):
+    return t._put("cudaMemPoolCreate", _pool(t))
 
 
 def _node_params(t, kind):
@@ -280,7 +286,7 @@ probe("cudaMemset", "device", "zero bytes")(lambda t, s: (t.spare.ptr, 0, 16), l
 probe("cudaMemPoolCreate")(lambda t, s: (_pool(t),))
 probe("cudaMemPoolDestroy")(lambda t, s: (t._put("cudaMemPoolCreate", _pool(t)),))
 probe("cudaMemPoolSetAttribute")(lambda t, s: (
-    t._put("cudaMemPoolCreate", _pool(t)), t.raw.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold, _uint64(t, 0)))
+    t._put("cudaMemPoolCreate", _pool(t)), t.raw.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold, t.u64(0)))
 probe("cudaMemPoolGetAttribute")(lambda t, s: (
     t._put("cudaMemPoolCreate", _pool(t)), t.raw.cudaMemPoolAttr.cudaMemPoolAttrUsedMemCurrent))
 probe("cudaMemPoolTrimTo")(lambda t, s: (t._put("cudaMemPoolCreate", _pool(t)), 0))
@@ -289,8 +295,31 @@ probe("cudaDeviceGetMemPool")(lambda t, s: (0,))
 probe("cudaDeviceSetMemPool")(lambda t, s: (0, t._put("cudaDeviceGetDefaultMemPool", 0)))
 probe("cudaDeviceGetGraphMemAttribute")(lambda t, s: (0, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent))
 probe("cudaDeviceSetGraphMemAttribute")(lambda t, s: (
-    0, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemHigh, _uint64(t, 0)))
+    0, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemHigh, t.u64(0)))
 probe("cudaDeviceGraphMemTrim")(lambda t, s: (0,))
+
+HUGE, NO_DEVICE = 1 << 50, 99
+probe("cudaFree", "a pool's", "a graph's")(lambda t, s: (_pooled(t),), lambda t, s: (_of_a_graph(t),))
+for _stream, _name in ((_own, "capture stream"), (_other, "other stream"), (_legacy, "legacy stream")):
+    probe("cudaFreeAsync", f"a graph's, {_name}", f"null, {_name}")(_with(lambda t, s: (_of_a_graph(t),), _stream), _with(lambda t, s: (0,), _stream))
+    probe("cudaMallocAsync", f"nothing, {_name}", f"too much, {_name}")(_with(lambda t, s: (0,), _stream), _with(lambda t, s: (HUGE,), _stream))
+    probe("cudaMallocFromPoolAsync", f"own pool, {_name}", f"no pool, {_name}", f"too much, {_name}")(
+        _with(lambda t, s: (64, _own_pool(t)), _stream), _with(lambda t, s: (64, 0), _stream), _with(lambda t, s: (HUGE, _own_pool(t)), _stream))
+probe("cudaMemPoolDestroy", "none", "default")(lambda t, s: (0,), lambda t, s: (t._put("cudaDeviceGetDefaultMemPool", 0),))
+probe("cudaMemPoolTrimTo", "none")(lambda t, s: (0, 0))
+probe("cudaMemPoolCreate", "of nothing")(lambda t, s: (t.raw.cudaMemPoolProps(),))
+probe("cudaMemPoolGetAttribute", "none")(lambda t, s: (0, t.raw.cudaMemPoolAttr.cudaMemPoolAttrUsedMemCurrent))
+probe("cudaMemPoolSetAttribute", "none", "read only")(
+    lambda t, s: (0, t.raw.cudaMemPoolAttr.cudaMemPoolAttrReleaseThreshold, t.u64(0)),
+    lambda t, s: (_own_pool(t), t.raw.cudaMemPoolAttr.cudaMemPoolAttrUsedMemCurrent, t.u64(0)))
+probe("cudaDeviceSetMemPool", "own", "none", "no device")(
+    lambda t, s: (0, _own_pool(t)), lambda t, s: (0, 0), lambda t, s: (NO_DEVICE, _own_pool(t)))
+for _name in ("cudaDeviceGetMemPool", "cudaDeviceGetDefaultMemPool", "cudaDeviceGraphMemTrim"):
+    probe(_name, "no device")(lambda t, s: (NO_DEVICE,))
+probe("cudaDeviceGetGraphMemAttribute", "no device")(lambda t, s: (NO_DEVICE, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent))
+probe("cudaDeviceSetGraphMemAttribute", "read only", "to 7")(
+    lambda t, s: (0, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent, t.u64(0)),
+    lambda t, s: (0, t.raw.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemHigh, t.u64(7)))
 
 # -- Streams and events -----------------------------------------------------------------------------------------
 nothing("cudaStreamCreate", "cudaEventCreate")
@@ -331,6 +360,8 @@ def _free_node(t, s):
 
 
 probe("cudaGraphAddMemFreeNode")(_free_node)
+probe("cudaGraphAddMemAllocNode", "nothing", "too much")(
+    lambda t, s: (_graph(t), [], 0, t.alloc_params(0)), lambda t, s: (_graph(t), [], 0, t.alloc_params(HUGE)))
 probe("cudaGraphAddNode", "memset", "conditional")(
     lambda t, s: (_graph(t), [], *t._edge_data(), 0, _node_params(t, "Memset")), _conditional)
 probe("cudaGraphAddDependencies")(lambda t, s: _edge(t, False))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from labkit import graph as graphs
 from labkit import kernels, update
-from tests.conformance import children
+from tests.conformance import children, random_memory
 from tests.conformance.harness import MODES, Hung, canonical, run_function
 
 STREAMS, EVENTS, THREADS, LONGEST = 3, 3, 2, 40
@@ -27,7 +27,9 @@ BREAKS = {"begin", "end", "wait", "dependencies", "launch graph"}  # after these
 
 
 def program(rng, length=None):
-    """A random program. `rng` is a random.Random, or what Hypothesis gives for one."""
+    """A random program, one in five about memory. `rng` is a random.Random, or what Hypothesis gives for one."""
+    if length is None and rng.random() < 0.2:
+        return random_memory.program(rng)
     ops = []
     capturing, joined = {}, set()  # what the program probably has under way: stream -> its origin
 
@@ -162,10 +164,12 @@ def run(cudart, ops):
 
 @dataclass(eq=False)
 class _Graph:
-    """A graph that a program made. family: one number for it and its clones; stream: where they are launched."""
+    """A graph that a program made. family: one number for it and its clones; stream: where they are launched; places: what a random
+    program about memory allocates in it."""
     handle: object
     family: int
     stream: int
+    places: tuple = ()
 
 
 @dataclass(eq=False)
@@ -181,7 +185,7 @@ class _Executable:
         return self.does.stream
 
 
-class _Run:
+class _Run(random_memory.Steps):
     """One program on one tape."""
 
     def __init__(self, tape, ops, answers):
@@ -233,9 +237,12 @@ class _Run:
         code, graph = self.call("cudaStreamEndCapture", self.streams[stream])
         if graph is None or not int(graph):
             return int(code)
-        self.families += 1
-        self.graphs.append(_Graph(graph, self.families, len(self.graphs) % STREAMS))
+        self.add_graph(graph, len(self.graphs) % STREAMS)
         return [int(code), *self.look(graph)[:2]]
+
+    def add_graph(self, graph, stream, places=()):
+        self.families += 1
+        self.graphs.append(_Graph(graph, self.families, stream, places))
 
     def launch(self, number, thread, stream):
         read = self.reads[number]
@@ -327,11 +334,11 @@ class _Run:
     def some(self, row, which):
         return row[which % len(row)] if row else None
 
-    def instantiate(self, number, thread, which):
+    def instantiate(self, number, thread, which, flags=0):
         graph = self.some(self.graphs, which)
         if graph is None:
             return "none"
-        code, executable = self.call("cudaGraphInstantiate", graph.handle, 0)
+        code, executable = self.call("cudaGraphInstantiate", graph.handle, flags)
         if code == 0:
             self.executables.append(_Executable(executable, graph, graph))
         return int(code)
@@ -345,7 +352,10 @@ class _Run:
         return self.code("cudaGraphUpload", one.handle, self.streams[one.stream]) if one else "none"
 
     def destroy_executable(self, number, thread, which):
-        return self.destroy(self.executables, "cudaGraphExecDestroy", which)
+        one = self.some(self.executables, which)
+        freed = self.free_places(one.origin) if one else []       # a graph that is made again while its memory is held may crash
+        code = self.destroy(self.executables, "cudaGraphExecDestroy", which)
+        return [*freed, code] if freed else code
 
     def destroy_graph(self, number, thread, which):
         return self.destroy(self.graphs, "cudaGraphDestroy", which)

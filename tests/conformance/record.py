@@ -38,10 +38,12 @@ def traces(module, line, only="", report=print, jobs=4):
         undefined = {key: UNDEFINED for key in cases if harness.is_undefined(key)}
         cases = {key: one for key, one in cases.items() if key not in undefined}
     together = [key for key, one in cases.items() if not is_apart(one, key)]
-    apart = [key for key, one in cases.items() if is_apart(one, key)]
+    apart = [key for key, one in cases.items() if is_apart(one, key) and not one.alone]
+    alone = [key for key, one in cases.items() if is_apart(one, key) and one.alone]
     place = "tests.conformance.record:job"
     return {**undefined, **children.run_spread(place, module, line, together, jobs, report),
-            **children.run_apart(place, module, line, apart, 2 * jobs, report)}
+            **children.run_apart(place, module, line, apart, 2 * jobs, report),
+            **children.run_apart(place, module, line, alone, 1, report)}
 
 
 def same(recorded, found):

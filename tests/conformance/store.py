@@ -8,6 +8,11 @@ from pathlib import Path
 TRACES = Path(__file__).parent / "traces"
 
 
+def unrecorded():
+    """What waits for a GPU: scenarios, their variants and probes that were written since the last recording, one a line."""
+    return [line for line in (Path(__file__).parent / "unrecorded.txt").read_text(encoding="utf-8").splitlines() if line]
+
+
 def dumps(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 

@@ -103,6 +103,23 @@ def test_every_code_that_any_scenario_returned_is_in_the_catalogue():
     assert all(len(entry) == 2 and all(part.endswith((".", ")")) for part in entry) for entry in CATALOGUE.values())
 
 
+@pytest.mark.parametrize("line, words", [
+    ("ok(cudart.cudaGraphLaunch(executable, stream))", "AutoFreeOnLaunch"), ("ok(cudart.cudaFreeAsync(block, stream))", "has been launched"),
+    ("ok(cudart.cudaFree(block))", "freed already"), ("ok(cudart.cudaMemsetAsync(block, 0, 4, stream))", "from its launch to its free"),
+    ("ok(launch(stream, kernels.fill, 1, 4, y, 1.0, 4))", "grid and block"), ("ok(cudart.cudaMemPoolDestroy(pool))", "handle still exists")])
+def test_an_invalid_value_has_a_hint_for_the_call_in_the_line(monkeypatch, line, words):
+    monkeypatch.setattr("labkit.errors._caller_line", lambda: line)
+    with pytest.raises(LabError, match=words):
+        ok((cudart.cudaError_t.cudaErrorInvalidValue,))
+
+
+def test_an_address_to_read_is_told_how(monkeypatch):
+    with pytest.raises(LabError, match=r"DeviceArray\(address, count, dtype\)"):
+        to_host(1 << 52)
+    with pytest.raises(LabError, match="Pass that buffer"):
+        to_host("y")
+
+
 def test_what_the_simulator_lacks_is_an_attribute_error_too():
     assert issubclass(NotSimulated, AttributeError) and issubclass(NotSimulated, LabError) and issubclass(Undefined, LabError)
 

@@ -424,7 +424,7 @@ def test_changed_code_has_no_recording_and_says_so(machine, recorded):
     def graph(n):
         return None
     out = m.measure("The cost", {"stream": slow, "graph": graph}, n=10)
-    assert out.missing and "No recording for this code" in repr(out) and not out.e2e and out.provenance is None
+    assert out.missing and "No recording for this code" in repr(out) and "if you changed nothing, no recording exists yet" in repr(out) and not out.e2e and out.provenance is None
     with pytest.raises(LabError, match="No recording"):
         out.speedup("stream", "graph")
     with pytest.raises(LabError, match="no figure for 'stream'"):

@@ -13,7 +13,7 @@ from labkit.backend import backend
 ROOT = inprocess.ROOT
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # What may not shrink silently: raise these when a lesson adds some.
-LESSONS, CHECKED, FIGURES = 8, 49, 23
+LESSONS, CHECKED, FIGURES = 11, 76, 34
 
 
 def ids(paths):
@@ -66,6 +66,8 @@ def test_run_in_this_process_no_cell_raises_and_no_checked_cell_differs(notebook
 
 
 def test_a_checked_cell_that_prints_something_else_is_found(notebook):
+    if not any(map(cells.recorded, cells.code_cells(notebook))):
+        pytest.skip("nothing of it is recorded yet: authoring/unrecorded.txt lists its cells")
     for index in inprocess.checked_cells(notebook):
         cell = cells.code_cells(notebook)[index]
         if cells.recorded(cell):

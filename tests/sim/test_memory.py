@@ -212,3 +212,39 @@ def test_memory_is_counted(lab):
     assert cu.cudaMemGetInfo()[1] < free
     ok(cu.cudaFree(y))
     assert cu.cudaMemGetInfo()[1:] == (free, total)
+
+
+def test_cuda_malloc_takes_the_device_in_steps_of_2_mib(lab):
+    lab.buffer()
+    free = cu.cudaMemGetInfo()[1]
+    small = [lab.buffer() for _ in range(3)]
+    assert cu.cudaMemGetInfo()[1] == free
+    large = ok(cu.cudaMalloc(3 << 20))
+    assert cu.cudaMemGetInfo()[1] == free - (4 << 20)
+    for place in (*small, large):
+        ok(cu.cudaFree(place))
+    assert cu.cudaMemGetInfo()[1] == free
+    ok(cu.cudaMallocHost(1 << 22))                              # memory of the host does not count
+    assert cu.cudaMemGetInfo()[1] == free
+
+
+def test_free_async_takes_memory_of_cuda_malloc_outside_a_capture(lab):
+    stream, place = lab.stream(), lab.buffer(value=1)
+    lab.step(stream, place)
+    ok(cu.cudaFreeAsync(place, stream))
+    assert cu.cudaFree(place)[0] == cu.cudaMemset(place, 0, 4)[0] == 1
+    assert lab.buffer() != place                                # the free has not run yet
+    ok(cu.cudaStreamSynchronize(stream))
+    assert lab.buffer() == place
+    assert [cu.cudaFreeAsync(bad, stream)[0] for bad in (12345678, np.zeros(4), place + 4, ok(cu.cudaMallocHost(64)), 0, None)] == [1, 1, 1, 1, 0, 0]
+
+
+def test_a_second_free_async_of_memory_of_cuda_malloc_is_heard_of_at_the_next_wait(lab):
+    stream, place, other = lab.stream(), lab.buffer(), lab.buffer()
+    ok(cu.cudaFreeAsync(place, stream)), ok(cu.cudaFreeAsync(place, stream))
+    with pytest.raises(Undefined, match="twice"):
+        cu.cudaStreamSynchronize(stream)
+    ok(cu.cudaStreamSynchronize(stream))
+    assert lab.buffer() == place and cu.cudaFreeAsync(place, stream)[0] == 0        # the new owner frees it once
+    ok(cu.cudaFree(other))
+    assert cu.cudaFreeAsync(other, stream)[0] == 1

@@ -6,7 +6,7 @@ NotSimulated; any other name is an AttributeError, as for every module.
 from labkit.errors import NotSimulated as _NotSimulated
 from .. import capture as _capture, guards as _guards, names as _names_of, structs as _structs, values as _values
 from ..world import Refused as _Refused, world as _world
-from . import _names, capture, device, event, executable, generic, graph, memory, nodes, setters, stream
+from . import _names, capture, device, event, executable, generic, graph, memory, nodes, pools, setters, stream, user_object
 
 _spoken = {}        # names now in this module that another line may not have
 

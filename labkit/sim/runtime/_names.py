@@ -10,11 +10,12 @@ becomes the code in the tuple, with None for each value; no rule is written in t
 import functools
 import inspect
 
-from .. import capture, convert, engine, execute, graph, guards, stream, values
+from .. import capture, convert, engine, execute, graph, guards, stream, user_object, values
 from ..world import Refused, thread, world
 
 TABLE = {12: {}, 13: {}}        # line -> name -> function
 IN_CALLBACKS = {"cudaGetErrorName", "cudaGetErrorString"}
+IN_DESTRUCTORS = {"cudaGetLastError", "cudaPeekAtLastError"}     # of user objects, in the program's own threads
 
 
 class Arg:
@@ -54,13 +55,13 @@ def answer(code, *found):
     return (member, *found)
 
 
-def name(gives=0, lines=(12, 13), called=None, then=None):
+def name(gives=0, lines=(12, 13), called=None, then=None, check=None):
     """Make a function over rules a runtime name.
 
     gives: how many values its tuple has beside the code. lines: the lines of the bindings that have
     it. called: its name, where two lines give one name to two forms. then: "wait" (the function
     returns ops that the host waits for), "query" (ops that make the answer "not ready"), "code"
-    (the code that is the answer).
+    (the code that is the answer). check: converts arguments of which one decides on another's type: all in, all out.
     """
     def make(function):
         label = called or function.__name__
@@ -70,7 +71,7 @@ def name(gives=0, lines=(12, 13), called=None, then=None):
         at = next((i for i, a in enumerate(args) if a is Stream), None)
         lists = [i for i, a in enumerate(args) if a is Nodes]
         length = next((i for i, p in enumerate(signature.parameters) if p == "numDependencies"), None)
-        allowed = label in IN_CALLBACKS
+        allowed, mine = label in IN_CALLBACKS, label in IN_DESTRUCTORS
 
         @functools.wraps(function)
         def call(*given, **named):
@@ -81,8 +82,10 @@ def name(gives=0, lines=(12, 13), called=None, then=None):
             got = [a.convert(v) for a, v in zip(args, given)]
             for i in lists:
                 got[i] = convert.first(got[i], got[length])
+            if check is not None:
+                got = list(check(got))
             try:
-                if engine.in_callback() and not allowed:
+                if engine.in_callback() and not allowed and not (mine and not engine.on_device()):
                     raise Refused("NotPermitted")           # a host function must not call CUDA
                 with world.lock:
                     if at is not None:
@@ -99,6 +102,8 @@ def name(gives=0, lines=(12, 13), called=None, then=None):
                     _query(found)
             except Refused as no:
                 return answer(no.code, *[None] * gives)
+            finally:
+                user_object.destroy()
             return _success(found, gives if then is None else 0)
 
         call.__name__ = call.__qualname__ = label

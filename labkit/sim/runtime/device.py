@@ -1,5 +1,5 @@
 """Device Management, Error Handling and Version Management."""
-from .. import engine, memory, stream as streams, structs, texts, values
+from .. import engine, memory, pool, stream as streams, structs, texts, values
 from ..world import Refused, thread, world
 from ._names import Enum, c_int, name
 
@@ -21,7 +21,7 @@ DRIVER = 13000
 Attribute, Code = Enum("cudaDeviceAttr"), Enum("cudaError_t")
 
 
-def _device(number):
+def device_of(number):
     """There is one device, number 0."""
     if number != 0:
         raise Refused("InvalidDevice")
@@ -34,7 +34,7 @@ def cudaGetDeviceCount():
 
 @name()
 def cudaSetDevice(device: c_int):
-    _device(device)
+    device_of(device)
 
 
 @name(gives=1)
@@ -44,7 +44,7 @@ def cudaGetDevice():
 
 @name(gives=1)
 def cudaGetDeviceProperties(device: c_int):
-    _device(device)
+    device_of(device)
     return structs.cudaDeviceProp(dict(PROPERTIES))
 
 
@@ -53,7 +53,7 @@ def cudaDeviceGetAttribute(attr: Attribute, device: c_int):
     kinds = values.enum("cudaDeviceAttr")
     if attr not in kinds:
         raise Refused("InvalidValue")
-    _device(device)
+    device_of(device)
     label = kinds(attr).name
     try:
         return ATTRIBUTES[label.removeprefix("cudaDevAttr")]
@@ -69,15 +69,9 @@ def cudaDeviceGetStreamPriorityRange():
     return streams.LOWEST, streams.HIGHEST
 
 
-@name(gives=1)
-def cudaDeviceGetDefaultMemPool(device: c_int):
-    _device(device)
-    return values.cudaMemPool_t(world.default_pool)
-
-
 @name(then="wait")
 def cudaDeviceSynchronize():
-    return streams.everything()
+    return pool.waited(streams.everything())
 
 
 @name(then="wait")
@@ -97,7 +91,7 @@ def cudaRuntimeGetVersion():
 
 @name(gives=2)
 def cudaMemGetInfo():
-    return memory.TOTAL - memory.memory().used, memory.TOTAL
+    return memory.TOTAL - memory.memory().taken(), memory.TOTAL
 
 
 @name(then="code")

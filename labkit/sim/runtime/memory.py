@@ -1,4 +1,4 @@
-"""Memory Management, and the Stream Ordered Memory Allocator."""
+"""Memory Management."""
 from .. import stream as streams, transfer
 from ..world import Refused
 from ._names import Enum, Pointer, Stream, c_int, c_uint, name, size_t
@@ -51,13 +51,3 @@ def cudaMemset(devPtr: Pointer, value: c_int, count: size_t):
 @name()
 def cudaMemsetAsync(devPtr: Pointer, value: c_int, count: size_t, stream: Stream):
     transfer.fill(devPtr, value, count, stream)
-
-
-@name(gives=1)
-def cudaMallocAsync(size: size_t, hStream: Stream):
-    return transfer.allocate_async(size, hStream)
-
-
-@name()
-def cudaFreeAsync(devPtr: Pointer, hStream: Stream):
-    transfer.free_async(devPtr, hStream)

@@ -1,5 +1,5 @@
 """Stream Management without capture, and host functions."""
-from .. import stream as streams, work
+from .. import pool, stream as streams, work
 from ..values import cudaStream_t
 from ._names import EventHandle, HostFunction, Pointer, Stream, c_int, c_uint, name
 
@@ -40,7 +40,7 @@ def cudaStreamDestroy(stream: Stream):
 
 @name(then="wait")
 def cudaStreamSynchronize(stream: Stream):
-    return streams.held(stream)
+    return pool.waited(streams.held(stream))
 
 
 @name(then="query")
