@@ -42,4 +42,4 @@ def test_finalizers_may_free_memory(end):
     paths = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part)
     done = subprocess.run([sys.executable, "-c", BEGINNING + ENDS[end]], capture_output=True, text=True, cwd=ROOT, timeout=60,
                           env={**os.environ, "PYTHONPATH": paths, "LABKIT_BACKEND": "sim"})
-    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "freed", done.stderr
+    assert done.returncode == 0 and "freed" in done.stdout.splitlines(), done.stderr
