@@ -248,8 +248,8 @@ if not small.missing:
 draw.stages(larger, x="mib", of=[(name, "e2e") for name in ways], label="size of the buffer, MiB")
 
 # %% [markdown]
-# The returning pool fetches memory from the GPU each time; so does `cudaMalloc`, in steps of 2 MiB. The others keep theirs: size
-# matters little to them. Between the two pools only the threshold differs.
+# The returning pool fetches memory from the GPU each time; so does `cudaMalloc`, in steps of 2 MiB. The others keep theirs:
+# flat lines. Between the two pools only the threshold differs.
 #
 # ## A pool for each size?
 #
@@ -282,7 +282,7 @@ shapes = measure("pools for changing sizes", {"one pool": one_pool, "a pool per 
 draw.strategies(shapes, reference="one pool")
 
 # %% [markdown]
-# The calls are the same; see whether the bars differ. What is kept does: no size may use what another one left.
+# The bars are alike: the calls are the same. What is kept is not: no size may use what another left.
 #
 # ## More than the GPU has
 #

@@ -49,7 +49,7 @@ def is_done(op):
 
 
 def settled(op):
-    """Would a GPU be through with it by now? So it is where only points, allocations and frees are left."""
+    """Would a GPU be through with it by now? So it is where only points, allocations and frees are left, and graphs of nothing else."""
     seen, stack = set(), [op]
     while stack:
         one = stack.pop()

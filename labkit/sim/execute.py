@@ -9,6 +9,7 @@ from .work import Free
 from .world import Refused, find, find_alive, world
 
 AUTO_FREE, UPLOAD, DEVICE_LAUNCH, NODE_PRIORITY = 1, 2, 4, 8
+LIGHT = ("MemAlloc", "MemFree", "Empty")       # kinds of work that take a GPU no time
 OK, ERROR, INVALID_STRUCTURE, NODE_NOT_SUPPORTED = range(4)
 
 
@@ -148,6 +149,7 @@ def launch(made, stream):
     waits = [job.event.op for job in steps if job.kind == "WaitEvent"]
     marks = {}
     op = streams.push(stream, lambda: _run(before + steps, marks), any(job.host for job in steps), [made.last, *waits])
+    op.light = all(job.kind in LIGHT for job in steps)
     made.last = op
     if needs:
         needs.book(op, stream)

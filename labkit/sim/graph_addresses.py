@@ -75,7 +75,7 @@ class Place:
     def freed(self, block, op, stream):
         """A launch, or a call outside of graphs, frees a block: its pages are no longer held."""
         for page in block.pages:
-            page.held, page.op, page.streams = page.held - 1, op, (*page.streams, stream)
+            page.held, page.op = page.held - 1, op
         block.pages, self.last = (), op
 
     def pages_of(self, block):

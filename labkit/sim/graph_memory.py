@@ -12,21 +12,21 @@ USED, USED_HIGH, RESERVED, RESERVED_HIGH = range(4)     # cudaGraphMemAttributeT
 
 
 class Page:
-    """held: allocations that lie on it now. op, user: its last work, and whose it was. streams: where the last launch on it was
-    queued, and what freed its memory since. used: was it ever more than reserved. there: not given back yet."""
-    __slots__ = ("held", "op", "streams", "user", "used", "there")
+    """held: allocations that lie on it now. op: its last work, a free outside of graphs as well. user, stream: whose the last launch
+    on it was, and where. used: was it ever more than reserved. there: not given back yet."""
+    __slots__ = ("held", "op", "stream", "user", "used", "there")
 
     def __init__(self):
-        self.held, self.op, self.streams, self.user, self.used, self.there = 0, None, (), None, False, True
+        self.held, self.op, self.stream, self.user, self.used, self.there = 0, None, None, None, False, True
 
     def open_to(self, user, stream):
-        """Nothing is held on it, and its last work is over or comes first: it is in this stream, or this user's own. After a free
-        the stream of the launch still counts as well. An order by events does not."""
-        return not self.held and (self.op is None or stream in self.streams or self.user is user or engine.settled(self.op))
+        """Nothing is held on it, and its last work is over, or the last launch on it was in this stream, or this user's own. The stream
+        of a free since then does not count, nor does an order by events."""
+        return not self.held and (self.op is None or self.stream is stream or self.user is user or engine.settled(self.op))
 
 
 class Pages:
-    """All pages of graph memory; lost: how many a launch took that did not find enough of them."""
+    """All pages of graph memory, the newest last; lost: how many a launch took that did not find enough of them."""
 
     def __init__(self):
         self.all, self.lost, self.high = [], 0, {USED: 0, RESERVED: 0}
@@ -66,8 +66,9 @@ class Needs:
         return held
 
     def take(self, stream):
-        """Pages for a launch or upload in a stream: those it has, unless they are gone or in use by others, then any that are free for
-        it, then new ones."""
+        """Pages for a launch or upload in a stream: those it has, unless they are gone or in use by others. The others it takes from
+        the last one on: first the newest that are free for it, then new ones. So a page that others used may come where this graph
+        only reserves, and a new one where it allocates."""
         if not self.touched:
             return
         own = {id(page) for block in self.allocates for page in block.pages}
@@ -75,9 +76,9 @@ class Needs:
         missing = kept.count(None)
         if missing:
             mine = {id(page) for page in kept}
-            free = [page for page in _pages().all if id(page) not in mine and (id(page) in own or page.open_to(self, stream))][:missing]
+            free = [page for page in reversed(_pages().all) if id(page) not in mine and (id(page) in own or page.open_to(self, stream))][:missing]
             free += _new(missing - len(free))
-            kept = [page or free.pop(0) for page in kept]
+            kept = [page or free.pop(0) for page in reversed(kept)][::-1]
         self.pages = kept
         for page, touched in zip(kept, self.touched):
             page.used |= touched
@@ -86,7 +87,7 @@ class Needs:
     def worked(self, op, stream):
         """The pages' last work is this."""
         for page in self.pages:
-            page.op, page.streams, page.user = op, (stream,), self
+            page.op, page.stream, page.user = op, stream, self
         if self.place is not None:
             self.place.last = op
 

@@ -1,4 +1,4 @@
-"""Memory of the device: live ranges, and the rules for getting, freeing and touching them.
+"""Memory of the device: live ranges, and the rules for getting and freeing them. How work touches their bytes: access.py.
 
 A block is `owned` from the call that allocates it to the call that frees it, which is what a call
 can check, and `live` from the moment that allocation *runs* to the moment its free runs, which is
@@ -9,8 +9,7 @@ the addresses of a region of their own.
 """
 import numpy as np
 
-from labkit.errors import Undefined
-from . import engine, host
+from . import engine
 from .ranges import ALIGN, PAGE, Region, Spans, rounded
 from .world import Refused, world
 
@@ -190,39 +189,3 @@ def on_device(address, count, graph=None):
     if place == "pageable":
         raise Refused("InvalidValue")
     return place
-
-
-def touch(address, count, what):
-    """The bytes [address, address+count) of a live block, for running work (a uint8 view).
-
-    Raises Undefined: no live range there, or past its end.
-    """
-    block = memory().live_at(address)
-    if block is None or not block.live:
-        raise Undefined(f"{what} touches device memory at {address:#x}.",
-                        "No live allocation is there: " + ("graph memory is there only between its launch and its free." if GRAPHS <= address < LAST
-                                                           else "it was freed, or never allocated. On a GPU the value would be luck."),
-                        "Keep the buffer alive as long as work or graphs use it; a graph keeps addresses, not owners.")
-    at = address - block.start
-    if at + count > block.size:
-        raise Undefined(f"{what} touches {count} bytes at {address:#x}.",
-                        f"The allocation there ends after {max(block.size - at, 0)} bytes; past the end CUDA promises nothing.",
-                        "Check the number of elements and the bound in the kernel (if (i < n)).")
-    return block.data[at:at + count]
-
-
-def read(address, count, what="A copy"):
-    """Bytes at an address, on the device or the host, for running work."""
-    block = memory().live_at(address)
-    if block is not None or FIRST <= address < LAST:
-        return touch(address, count, what)
-    return np.frombuffer(host.read(address, count), np.uint8)
-
-
-def write(address, data, what="A copy"):
-    """Put bytes at an address, on the device or the host, for running work."""
-    block = memory().live_at(address)
-    if block is not None or FIRST <= address < LAST:
-        touch(address, len(data), what)[:] = data
-    else:
-        host.write(address, np.ascontiguousarray(data))

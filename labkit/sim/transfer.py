@@ -4,7 +4,7 @@ The rules of "API synchronization behavior" in the Runtime API: which copies the
 and when a host buffer is read.
 """
 from labkit.errors import Undefined
-from . import capture, engine, graph as graphs, graph_addresses, memory, pool, stream as streams, work
+from . import capture, device_pools as pools, engine, graph as graphs, graph_addresses, memory, stream as streams, work
 from .world import Refused
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = range(5)
@@ -108,11 +108,11 @@ def free(address, kinds=("device", "async", "graph")):
     if address == 0:
         return []
     block = memory.owned_at(address, kinds)
-    pool.check_free(block)
+    pools.check_free(block)
     op = engine.Op(block.release, streams.everything())
     streams.orphan(op)
     memory.give_back(block, op)
-    return pool.waited([op]) if block.kind == "async" else [op]
+    return pools.waited([op]) if block.kind == "async" else [op]
 
 
 def allocate_async(size, stream, source=None):
@@ -125,7 +125,7 @@ def allocate_async(size, stream, source=None):
         block = _place(graph, size, stream.next_after)
         capture.add(stream, work.Alloc(block))
         return _allocated(graph, block)
-    block, frees = (source or pool.current()).allocate(size, stream)
+    block, frees = (source or pools.current()).allocate(size, stream)
     streams.push(stream, block.begin, also=frees).light = True
     return block.start
 
@@ -151,7 +151,7 @@ def free_async(address, stream):
             streams.push(stream, _twice)
             return
         block = memory.owned_at(address, ("device", "async", "graph"))
-        pool.check_free(block)
+        pools.check_free(block)
         op = streams.push(stream, block.release)
         op.light = True
         memory.give_back(block, op, stream)

@@ -136,11 +136,21 @@ def changes(level, graph):
             more, below = changes(old, new.graph)
             found += more
             levels += below
-        elif not fits(old, new):
+        elif not fits(old, new) or not _has_memory(new, graph):
             raise CannotUpdate(PARAMETERS, twin)
         else:
             found.append((level.jobs, node, new))
     return found, levels
+
+
+def _has_memory(job, graph):
+    """Is the memory there that a memset sets? A copy whose memory is gone is undefined."""
+    try:
+        if job.kind in ("Memcpy", "Memset"):
+            job.check(graph)
+    except Refused:
+        return False
+    return True
 
 
 def pairs(level, graph):

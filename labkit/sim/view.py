@@ -8,7 +8,7 @@
 import numpy as np
 
 from labkit.errors import Undefined
-from . import memory
+from . import access, memory
 
 
 class View:
@@ -27,7 +27,7 @@ class View:
         """Every element of the allocation, and the number of the one that the pointer points to."""
         if self._whole is None:
             size = self.dtype.itemsize
-            memory.touch(self._address, 0, self._name)
+            access.touch(self._address, 0, self._name)
             block = memory.memory().live_at(self._address)
             offset = self._address - block.start
             if offset % size:

@@ -8,7 +8,7 @@ import ctypes
 import numpy as np
 
 from labkit.errors import NotSimulated, Undefined
-from . import engine, memory
+from . import access, engine, memory
 from .view import View
 from .world import Refused
 
@@ -83,7 +83,7 @@ class Memset(Work):
     def execute(self):
         pattern = np.frombuffer((self.value % 256 ** self.size).to_bytes(self.size, "little"), np.uint8)
         for row in range(self.height):
-            data = memory.touch(self.dst + row * self.pitch, self.width * self.size, "A memset")
+            data = access.touch(self.dst + row * self.pitch, self.width * self.size, "A memset")
             data.reshape(-1, self.size)[:] = pattern
 
 
@@ -97,14 +97,14 @@ class Memcpy(Work):
         self.dst, self.src, self.count, self.direction, self.owners = dst, src, count, direction, owners
 
     def check(self, graph):
-        """An executable copies from and to the memory that the node was made for."""
+        """An executable copies from and to the memory that the node was made for, whether it is made or updated."""
         if any(not block.owned or block.turn != turn for block, turn in self.owners):
-            raise Undefined("A graph is made an executable with a copy whose memory was freed after the node was made.",
+            raise Undefined("A graph with a copy whose memory was freed after the node was made becomes an executable, or updates one.",
                             "CUDA does not check for this, not even where the address has a new owner: with driver 580.159.04 the process crashed.",
-                            "Keep the buffer alive as long as graphs use it, or give the node a new address before you instantiate.")
+                            "Keep the buffer alive as long as graphs use it, or give the node a new address before you instantiate or update.")
 
     def execute(self):
-        memory.write(self.dst, memory.read(self.src, self.count))
+        access.write(self.dst, access.read(self.src, self.count))
 
 
 class Staged(Work):
@@ -113,10 +113,10 @@ class Staged(Work):
     kind = "Memcpy"
 
     def __init__(self, dst, src, count):
-        self.dst, self.data = dst, np.array(memory.read(src, count))
+        self.dst, self.data = dst, np.array(access.read(src, count))
 
     def execute(self):
-        memory.write(self.dst, self.data)
+        access.write(self.dst, self.data)
 
 
 class Host(Work):

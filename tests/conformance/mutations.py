@@ -24,7 +24,8 @@ PATIENCE = 120  # seconds; a rule whose breaking hangs the simulator counts as n
 
 @dataclass
 class Mutation:
-    """`old` becomes `new` in a file of labkit/sim; `rule` is the sentence it breaks; `first` the scenarios to try first."""
+    """`old` becomes `new` in a file of labkit/sim; `rule` is the sentence it breaks; `first` what to try first: scenarios, or
+    recorded random programs ("program 57") where only those show the rule."""
     name: str
     file: str
     old: str
@@ -185,6 +186,8 @@ breaks("edges have no order", "update.py", "What two nodes wait for is paired in
        "zip(before[node], twin.before)", "zip(before[node], reversed(twin.before))", "the_order_in_which_a_diamond_is_made")
 breaks("children are closed", "update.py", "A whole update looks into child graphs.",
        "found += more", "pass", "a_whole_update_looks_into_children")
+breaks("updates set what is gone", "update.py", "A whole update with a memset refuses memory that nobody owns.",
+       "not fits(old, new) or not _has_memory(new, graph)", "not fits(old, new)", "an_update_to_freed_memory")
 breaks("memory stays", "update.py", "After a whole update the new graph's memory counts.",
        "made.graph, made.memory = graph, graph_memory.Needs(graph)", "made.graph = graph",
        "updating_while_memory_is_held")
@@ -223,7 +226,13 @@ breaks("a trim takes what is used", "graph_memory.py", "A trim leaves what an un
 breaks("events order pages", "graph_memory.py", "Pages of work in another stream that is not over are not shared.",
        "or self.user is user or engine.settled(self.op))", "or True)", "pages_and_other_streams")
 breaks("pages stay in the stream", "graph_memory.py", "Pages are shared in the order of a stream, before the work is over.",
-       "stream in self.streams or self.user is user", "self.user is user", "graphs_share_pages", "pages_of_a_free_outside")
+       "self.stream is stream or self.user is user", "self.user is user", "graphs_share_pages", "pages_of_a_free_outside")
+breaks("a free moves its pages", "graph_addresses.py", "Pages stay with the stream of the launch, wherever their memory is freed.",
+       "page.held, page.op = page.held - 1, op", "page.held, page.op, page.stream = page.held - 1, op, stream", "pages_of_a_free_outside")
+breaks("pages are taken from the first on", "graph_memory.py", "A launch takes free pages for its last pages first.",
+       "for page in reversed(kept)][::-1]", "for page in kept]", "program 57")
+breaks("the oldest pages are taken", "graph_memory.py", "A launch takes the newest of the free pages.",
+       "for page in reversed(_pages().all) if", "for page in _pages().all if", "program 149")
 breaks("pages are not shared", "graph_memory.py", "A launch takes free pages before new ones.",
        "free += _new(missing - len(free))", "free = _new(missing)", "graphs_share_pages")
 breaks("high marks take any value", "graph_memory.py", "A high mark of graph memory is set to 0 only.",
@@ -264,14 +273,16 @@ breaks("high marks fall to 0", "pool.py", "Setting a high mark to 0 makes it the
        "value = self.values[what - 1]", "value = 0", "setting_an_attribute_of_a_pool")
 breaks("flags are numbers", "pool.py", "A reuse flag is 0 or 1.",
        "int(value != 0) if what in FLAGS else value", "value", "setting_a_reuse_flag")
-breaks("the default pool can go", "pool.py", "The default pool cannot be destroyed.",
+breaks("the default pool can go", "device_pools.py", "The default pool cannot be destroyed.",
        "if pool is default():", "if False:", "destroying_the_default_or_current_pool")
-breaks("a dead pool stays current", "pool.py", "When the current pool is destroyed the default one is current again.",
+breaks("a dead pool stays current", "device_pools.py", "When the current pool is destroyed the default one is current again.",
        "if world.current_pool is pool:", "if False:", "destroying_the_default_or_current_pool")
-breaks("the default pool is current", "pool.py", "cudaMallocAsync takes from the current pool.",
+breaks("the default pool is current", "device_pools.py", "cudaMallocAsync takes from the current pool.",
        "return world.current_pool or default()", "return default()", "which_pool_is_taken_from")
-breaks("waiting gives nothing back", "pool.py", "A wait gives free pages back.",
+breaks("waiting gives nothing back", "device_pools.py", "A wait gives free pages back.",
        "return [engine.Op(_settle, ops), *ops]", "return ops", "one_allocation_of_a_pool")
+breaks("graphs of memory take time", "execute.py", "A graph that only allocates and frees takes a GPU no time.",
+       'LIGHT = ("MemAlloc", "MemFree", "Empty")', "LIGHT = ()", "program 166")
 
 # -- user objects ---------------------------------------------------------------------------------------------------------------
 breaks("executables hold nothing", "user_object.py", "An executable holds what its graph held.",
@@ -339,7 +350,7 @@ def broken_by(mutation, runner, limit=1):
 
 
 def failing_scenarios(mutation, limit=1):
-    """The scenarios whose recorded traces this simulator does not give, those of the mutation first."""
+    """The scenarios whose recorded traces this simulator does not give, those of the mutation first, its random programs before."""
     from labkit import sim
     from labkit.sim import runtime
     from tests.conformance import harness, record, store
@@ -347,7 +358,9 @@ def failing_scenarios(mutation, limit=1):
     _, recorded = store.read_traces(store.TRACES / "traces_12.json")
     names = list(harness.scenarios())
     first = [name for name in mutation.first if name in names] if mutation else []
-    failing = []
+    failing = _failing_programs(mutation.first) if mutation else []
+    if len(failing) >= limit:
+        return failing
     for name in dict.fromkeys([*first, *names]):
         for key in (key for key in harness.SCENARIOS[name].cases if key in recorded):
             found = harness.run(runtime, key)
@@ -357,6 +370,16 @@ def failing_scenarios(mutation, limit=1):
         if len(failing) >= limit:
             break
     return failing
+
+
+def _failing_programs(names):
+    """Those of the recorded random programs of these names that this simulator answers differently."""
+    from labkit.sim import runtime
+    from tests.conformance import random_programs, store
+    seeds = [name.split()[1] for name in names if name.startswith("program ")]
+    recorded = store.read(store.TRACES / "random_12.json")[1] if seeds else {}
+    return [f"program {seed}" for seed in seeds
+            if random_programs.settled(random_programs.run(runtime, random_programs.unpack(recorded[seed][0]))) != recorded[seed][1]]
 
 
 def main(name, runner, limit):

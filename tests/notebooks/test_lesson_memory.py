@@ -9,6 +9,7 @@ from labkit import cells, cudart, ok
 
 DATA = inprocess.ROOT / "labkit/data/lessons"
 NOTEBOOKS = sorted((inprocess.ROOT / "notebooks").glob("*.ipynb"))
+RECORDED = 11  # lessons at least
 SMALL_GPU = 16 * 1024  # MiB: the GPU on which every lesson must fit
 lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -28,18 +29,26 @@ def recording(path):
     return found if found["digest"] == last["metadata"]["labkit"]["digest"] else None
 
 
+def waits(path):
+    """Are there cells of the lesson that have to be recorded anew?"""
+    listed = (inprocess.ROOT / "authoring/unrecorded.txt").read_text(encoding="utf-8")
+    return f"{path.name}: " in listed
+
+
 @lesson
 def test_after_a_lesson_the_graph_memory_is_back(path):
-    session_before = inprocess.Session() and graph_memory()
+    inprocess.Session()                         # nothing of an earlier lesson is left
+    before = graph_memory()
     assert [error for *_, error in inprocess.run_all(path) if error] == []
-    assert graph_memory() == session_before
+    assert graph_memory() == before
 
 
 @lesson
 def test_on_the_recorded_gpu_it_was_back_as_well_and_the_lesson_fits_a_small_gpu(path):
     found = recording(path)
+    assert found or waits(path), "not recorded as it stands: run labkit record on a GPU"
     if found is None:
-        pytest.skip("not recorded as it stands")
+        pytest.skip("authoring/unrecorded.txt lists its cells")
     assert found["graph_bytes_left"] == 0
     assert 100 < found["peak_mib"] < SMALL_GPU
     assert found["recorded"].startswith("NVIDIA ")
@@ -56,5 +65,5 @@ def test_no_recording_is_left_of_a_lesson_that_is_gone():
 
 def test_readme_states_the_largest_peak():
     peaks = [found["peak_mib"] for found in map(recording, NOTEBOOKS) if found]
-    stated = (inprocess.ROOT / "README.md").read_text(encoding="utf-8")
-    assert not peaks or f"{max(peaks):,} MiB" in stated
+    assert len(peaks) >= RECORDED
+    assert f"{max(peaks):,} MiB" in (inprocess.ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """The lessons as they are shipped: built from their source, recorded, checked, and hard to break."""
 
 import copy
+import random
 
 import pytest
 
@@ -100,3 +101,13 @@ def test_run_in_reverse_only_labkit_and_missing_names_complain(notebook):
     for cell in reversed(cells.code_cells(notebook)):
         _, error = session.run(cells.text(cell["source"]))
         assert error is None or isinstance(error, (LabError, NameError)), (cell["id"], error)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_all_lessons_in_random_order_in_one_kernel_run_and_print_what_was_recorded(seed):
+    order, session, differ = random.Random(seed).sample(NOTEBOOKS, len(NOTEBOOKS)), inprocess.Session(), []
+    for cell in (cell for path in order for cell in cells.code_cells(inprocess.load(path))):
+        printed, error = session.run(cells.text(cell["source"]))
+        if error or cells.CHECKED in cells.tags(cell) and cells.recorded(cell) and printed != cells.printed(cell["outputs"]):
+            differ.append((cell["id"], error or printed))
+    assert differ == []

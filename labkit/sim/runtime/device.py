@@ -1,5 +1,5 @@
 """Device Management, Error Handling and Version Management."""
-from .. import engine, memory, pool, stream as streams, structs, texts, values
+from .. import device_pools as pools, engine, memory, stream as streams, structs, texts, values
 from ..world import Refused, thread, world
 from ._names import Enum, c_int, name
 
@@ -71,7 +71,7 @@ def cudaDeviceGetStreamPriorityRange():
 
 @name(then="wait")
 def cudaDeviceSynchronize():
-    return pool.waited(streams.everything())
+    return pools.waited(streams.everything())
 
 
 @name(then="wait")

@@ -1,6 +1,6 @@
 """Event Management."""
 from labkit.errors import NotSimulated
-from .. import pool, stream as streams
+from .. import device_pools as pools, stream as streams
 from ..values import cudaEvent_t
 from ._names import Event, Stream, c_uint, name
 
@@ -32,7 +32,7 @@ def cudaEventQuery(event: Event):
 
 @name(then="wait")
 def cudaEventSynchronize(event: Event):
-    return pool.waited(streams.held_by(event))
+    return pools.waited(streams.held_by(event))
 
 
 def _elapsed(start, end):

@@ -1,6 +1,6 @@
 """Graph Management: adding nodes of each kind, and reading their parameters."""
 from labkit.errors import NotSimulated
-from .. import graph as graphs, kernels, pool, structs, transfer, values, work
+from .. import device_pools as pools, graph as graphs, kernels, structs, transfer, values, work
 from ..world import Refused
 from ._names import Enum, Graph, Node, NodeEvent, Nodes, Pointer, Struct, name, size_t
 from .graph import looked_up, to_node
@@ -79,7 +79,7 @@ def cudaGraphAddEventWaitNode(graph: Graph, pDependencies: Nodes, numDependencie
 
 @name(gives=1)
 def cudaGraphAddMemAllocNode(graph: Graph, pDependencies: Nodes, numDependencies: size_t, nodeParams: Struct(structs.cudaMemAllocNodeParams)):
-    pool.check(given(nodeParams).poolProps)
+    pools.check(given(nodeParams).poolProps)
     if nodeParams.accessDescs or nodeParams.accessDescCount:
         raise NotSimulated("An allocation node says which other devices may use its memory.", "The simulator has one device.", "Run this on a GPU.")
     node, nodeParams.dptr = transfer.allocate_node(graph, nodeParams.bytesize, looked_up(pDependencies))

@@ -1,6 +1,7 @@
 """Stream Ordered Memory Allocator; and Graph Management: the counters of graph memory."""
 from labkit.errors import NotSimulated
-from .. import convert, graph_memory, pool as pools, structs, transfer, values
+from .. import convert, device_pools as pools, graph_memory, structs, transfer, values
+from ..pool import FLAGS
 from ..world import Refused
 from ._names import Arg, Pointer, Stream, Struct, c_int, name, size_t
 from .device import device_of
@@ -38,7 +39,7 @@ def _size(value):
 
 def _pool_value(got):
     memPool, attr, value = got
-    return memPool, attr, convert.c_int(value) if attr in pools.FLAGS else _size(value)
+    return memPool, attr, convert.c_int(value) if attr in FLAGS else _size(value)
 
 
 def _graph_value(got):
@@ -74,7 +75,7 @@ def cudaMemPoolSetAttribute(memPool: Pool, attr: PoolAttribute, value: Anything)
 @name(gives=1)
 def cudaMemPoolGetAttribute(memPool: Pool, attr: PoolAttribute):
     found = memPool.values[attr]
-    return found if attr in pools.FLAGS else values.cuuint64_t(found)
+    return found if attr in FLAGS else values.cuuint64_t(found)
 
 
 @name()

@@ -1,5 +1,5 @@
 """Stream Management without capture, and host functions."""
-from .. import pool, stream as streams, work
+from .. import device_pools as pools, stream as streams, work
 from ..values import cudaStream_t
 from ._names import EventHandle, HostFunction, Pointer, Stream, c_int, c_uint, name
 
@@ -40,7 +40,7 @@ def cudaStreamDestroy(stream: Stream):
 
 @name(then="wait")
 def cudaStreamSynchronize(stream: Stream):
-    return pool.waited(streams.held(stream))
+    return pools.waited(streams.held(stream))
 
 
 @name(then="query")
