@@ -17,7 +17,7 @@ _ROOMS = {
     "graph": "graph", "recover": "recover", "keep_alive": "keep_alive", "memory_log": "memory_log",
     "kernel_params": "params", "launched": "update", "set_kernel": "update", "exec_update": "update", "prepare_update": "update",
     "predict": "predict", "predict_order": "predict", "measure": "measure", "recorded": "measurement", "footprint": "footprint", "timeline": "timeline", "stamp": "timeline",
-    "draw": "draw", "film": "film",
+    "draw": "draw", "film": "film", "watch": "watch", "explain": "explain", "in_child": "in_child", "cases": "cases",
 }
 __all__ = sorted(_ROOMS)
 

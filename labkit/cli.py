@@ -1,4 +1,4 @@
-"""The command `labkit`: lab, doctor, record. Rich and Typer are imported here and nowhere else."""
+"""The command `labkit`: lab, doctor, explain, record. Rich and Typer are imported here and nowhere else."""
 import contextlib
 import importlib.util
 import os
@@ -91,6 +91,14 @@ def doctor():
         found = Text(row.found) + Text(f"\n-> {row.todo}" if row.todo else "", style="yellow")
         table.add_row(Text(row.state if row.state != looks.NOTE else "", style=style), Text(row.what), found)
     Console(highlight=False).print(table)
+
+
+@app.command()
+def explain(code: list[str] = typer.Argument(..., help="A number, a name, CUDA's own text, or: no error.")):
+    """What a CUDA code means, its usual causes, what to do, and the lesson that shows it."""
+    with _explained():
+        from labkit.explain import explain as page
+        typer.echo(repr(page(" ".join(code))))
 
 
 @app.command()

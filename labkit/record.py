@@ -2,7 +2,7 @@
 
 Each notebook runs top to bottom in a fresh kernel of this Python, with LABKIT_RECORD set, so that
 `measure` and `timeline` leave their figures in the same folder. Beside them lies what each lesson took
-of the GPU's memory, and what it left. `tools/build_notebooks.py --from` takes the folder in. Needs
+of the GPU's memory, and what it left, and what CuPy and PyTorch answer. `tools/build_notebooks.py --from` takes the folder in. Needs
 nbclient, nbformat and ipykernel; JupyterLab may be missing.
 """
 
@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from labkit import cells, recordings
+from labkit import cells, libraries, recordings
 from labkit.backend import backend, cudart
 from labkit.errors import LabError, ok
 
@@ -138,6 +138,9 @@ def main(out, only=None, allow_sim=False):
         weight = {"digest": cells.digests(notebook)[-1], "recorded": here(), **weight}
         (weights / f"{path.stem}.json").write_text(json.dumps(weight, indent=1) + "\n", encoding="utf-8", newline="\n")
         print(f"{path.name}: {time.perf_counter() - started:.1f} s, {weight['peak_mib']} MiB, {weight['graph_bytes_left']} bytes of graph memory left")
+    if not only and backend.name == "gpu":
+        for place in libraries.library_calls(run=True, folder=out).places:
+            print(place)
     if failed:
         raise LabError("A lesson did not run to its end:\n    " + "\n    ".join(failed),
                        "Its outputs are not recorded; the other lessons' are.", "See the traceback above.")

@@ -1,11 +1,11 @@
-"""The kit's one line tracer: tells, after each line of a with-block has run, which line that was.
+"""The kit's line tracer: tells, after each line of a with-block has run, which line that was.
 
     with lines(lambda line: print(line.number, line.text)):
         a = 1
         b = 2
 
-Only the lines of the block's own frame are followed: a function called there is one line. Python
-3.12 and newer use sys.monitoring, on this one code object; 3.11 uses sys.settrace, and pauses
+Only the lines of the block's own frame are followed: a function called there is one line (everywhere.py follows
+all). Python 3.12 and newer use sys.monitoring, on this one code object; 3.11 uses sys.settrace, and pauses
 another tracer (coverage, a debugger) until the block ends. When off, it costs nothing.
 """
 
@@ -108,16 +108,8 @@ class lines:
             self.error = error
 
     def _monitor(self):
-        monitoring = sys.monitoring
-        tool = next((i for i in TOOL_IDS if monitoring.get_tool(i) is None), None)
-        if tool is None:
-            holders = " and ".join(str(monitoring.get_tool(i)) for i in TOOL_IDS)
-            raise LabError("You asked to follow a block line by line.",
-                           f"Python lends few tools that right at once, and {holders} hold it.",
-                           "Leave the other film or tool first, or restart the kernel.")
+        monitoring, tool = sys.monitoring, take_tool(self._undo)
         code, event = self.frame.f_code, monitoring.events.LINE
-        monitoring.use_tool_id(tool, "labkit")
-        self._undo.append(lambda: monitoring.free_tool_id(tool))
 
         def on_line(code, number):
             if sys._getframe(1) is self.frame:  # not another thread or call of the same code
@@ -130,13 +122,32 @@ class lines:
 
     def _settrace(self):
         before, own = sys.gettrace(), self.frame.f_trace
+        outer = own if getattr(own, "labkit", False) else None  # a watch or film around this one goes on
 
         def on_line(frame, event, arg):
+            if outer is not None:
+                outer(frame, event, arg)
             if event == "line":
                 self._event(frame.f_lineno)
             return on_line
 
+        on_line.labkit = True
         self._undo.append(lambda: sys.settrace(before))
         self._undo.append(lambda: setattr(self.frame, "f_trace", own))
         self.frame.f_trace = on_line
-        sys.settrace(lambda frame, event, arg: None)  # follow no new frame
+        if not getattr(before, "labkit", False):
+            sys.settrace(lambda frame, event, arg: None)  # follow no new frame
+
+
+def take_tool(undo):
+    """Take one of the two tool ids; how to free it goes into `undo`."""
+    monitoring = sys.monitoring
+    tool = next((i for i in TOOL_IDS if monitoring.get_tool(i) is None), None)
+    if tool is None:
+        holders = " and ".join(str(monitoring.get_tool(i)) for i in TOOL_IDS)
+        raise LabError("You asked to follow a block line by line.",
+                       f"Python lends few tools that right at once, and {holders} hold it.",
+                       "Leave the other film, watch or tool first, or restart the kernel.")
+    monitoring.use_tool_id(tool, "labkit")
+    undo.append(lambda: monitoring.free_tool_id(tool))
+    return tool

@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 from labkit import cells  # noqa: E402
 import lint_lessons  # noqa: E402
 
-FIGURES = ("measurements", "timelines", "footprints", "lessons")  # folders of a recording, and of labkit/data
+FIGURES = ("measurements", "timelines", "footprints", "lessons", "libraries")  # folders of a recording, and of labkit/data
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},

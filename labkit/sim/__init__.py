@@ -22,6 +22,8 @@ def launch(stream, func, grid, block, shared, values_):
     try:
         if engine.in_callback():
             raise Refused("NotPermitted")
+        if world.broken:
+            raise Refused(world.broken)
         with world.lock:
             queue = streams.stream_of(at)
             capture.guard("work", queue)

@@ -6,13 +6,19 @@ import numpy as np
 
 from labkit.errors import Undefined
 from . import host, memory
+from .world import Refused, world
+
+NULL = 4096         # bytes from address 0 on that are nobody's, ever
 
 
 def touch(address, count, what):
     """The bytes [address, address+count) of a live block, for running work (a uint8 view).
 
-    Raises Undefined: no live range there, or past its end.
+    Raises Undefined: no live range there, or past its end. A null pointer breaks the context, as on a GPU.
     """
+    if address < NULL:
+        world.broken = "IllegalAddress"
+        raise Refused(world.broken)
     block = memory.memory().live_at(address)
     if block is None or not block.live:
         in_a_graph = memory.GRAPHS <= address < memory.LAST

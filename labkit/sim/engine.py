@@ -85,7 +85,7 @@ def _drain(ops, faults):
                 continue
             op.state = RUNNING
         try:
-            if op.run is not None and faults is world.faults:       # else its world is gone
+            if op.run is not None and faults is world.faults and not world.broken:     # else its world is gone, or its context
                 op.run()
         except BaseException as fault:
             faults.append(fault)

@@ -141,6 +141,9 @@ def upload_to(made, stream):
 def launch(made, stream):
     """Queue one run of the graph; runs of one executable follow each other."""
     steps = made.steps()
+    if any(job.kind == "Memcpy" for job in steps):
+        host_writes = any(job.host or job.kind == "Memcpy" and job.direction[1] == "host" for job in steps)
+        steps = tuple([job.at_launch(host_writes) if job.kind == "Memcpy" else job for job in steps])
     needs, before = made.memory, ()
     if needs:
         before = tuple([Free(block) for block in needs.check(made.flags)])

@@ -136,8 +136,10 @@ def changes(level, graph):
             more, below = changes(old, new.graph)
             found += more
             levels += below
-        elif not fits(old, new) or not _has_memory(new, graph):
+        elif not fits(old, new):
             raise CannotUpdate(PARAMETERS, twin)
+        elif not _has_memory(new, graph):
+            raise CannotUpdate(ERROR, twin)
         else:
             found.append((level.jobs, node, new))
     return found, levels

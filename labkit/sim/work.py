@@ -13,6 +13,7 @@ from .view import View
 from .world import Refused
 
 _HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+STAGED = 1 << 16        # bytes up to which a copy from pageable memory goes through a buffer of the driver's
 _indices = {}
 
 
@@ -103,19 +104,36 @@ class Memcpy(Work):
                             "CUDA does not check for this, not even where the address has a new owner: with driver 580.159.04 the process crashed.",
                             "Keep the buffer alive as long as graphs use it, or give the node a new address before you instantiate or update.")
 
+    def at_launch(self, host_writes):
+        """What a launch queues for it. Pageable memory that goes to the device is read by the launch call itself, pinned memory when
+        the copy runs. host_writes: may the same launch write to host memory?"""
+        if any(block.kind == "pinned" and (not block.owned or block.turn != turn) for block, turn in self.owners):
+            raise Undefined("A graph is launched whose copy uses pinned memory that was freed.",
+                            "CUDA does not check for this: with driver 580.159.04 the process crashed at the launch, "
+                            "and where the address had a new owner the context broke (719).",
+                            "Keep the buffer alive as long as graphs use it.")
+        if self.direction != ("host", "device") or memory.memory().at(self.src) is not None:
+            return self
+        return Staged(self.dst, self.src, self.count, host_writes or self.count > STAGED)
+
     def execute(self):
         access.write(self.dst, access.read(self.src, self.count))
 
 
 class Staged(Work):
-    """A copy whose pageable source was read when the call was made."""
-    __slots__ = ("dst", "data")
+    """A copy whose pageable source was read when the call was made. unsure: no GPU was asked whether that holds here too, so the
+    source must not have changed."""
+    __slots__ = ("dst", "src", "data", "unsure")
     kind = "Memcpy"
 
-    def __init__(self, dst, src, count):
-        self.dst, self.data = dst, np.array(access.read(src, count))
+    def __init__(self, dst, src, count, unsure=False):
+        self.dst, self.src, self.data, self.unsure = dst, src, np.array(access.read(src, count)), unsure
 
     def execute(self):
+        if self.unsure and not np.array_equal(access.read(self.src, len(self.data)), self.data):
+            raise NotSimulated("A graph copies from pageable host memory that changed between the launch call and the copy.",
+                               "A GPU read small copies at the launch call; for large ones, and where the same graph writes to host memory, "
+                               "it was not asked.", "Use pinned memory (cudaMallocHost), which is read when the copy runs.")
         access.write(self.dst, self.data)
 
 

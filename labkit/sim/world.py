@@ -54,6 +54,7 @@ class World:
         self.default_pool = self.current_pool = None
         self.pool_ranges = 0                # ranges of addresses given to pools
         self.graph_ranges = self.graph_pages = None     # graph_addresses.py and graph_memory.py make them
+        self.broken = None                  # the code of a context in which a kernel touched what is nobody's: see guards.py
         self.faults = []                    # what queued work raised and nobody has heard of yet; a new list is a new world
 
     def handle(self, kind):

@@ -49,7 +49,7 @@ def an_update_to_freed_memory(t, free, node):
     executable, newer = t.instantiate(_graph(t, stream, node, x, y)), _graph(t, stream, node, x, buffer)
     if free:
         t.cudaFree(buffer.ptr)
-    t.exec_update(executable, newer, ask=not free)
+    t.exec_update(executable, newer)
     if not free:
         t.cudaGraphLaunch(executable, stream)
         t.values(x, stream)

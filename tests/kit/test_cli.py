@@ -194,6 +194,30 @@ def test_doctor_knows_every_package_by_a_name_that_is_installed():
         assert all(name in everything for name in names), names
 
 
+@pytest.mark.parametrize("words, first", [
+    (["904"], "cudaErrorStreamCaptureUnjoined (904)"), (["StreamCaptureUnjoined"], "cudaErrorStreamCaptureUnjoined (904)"),
+    (["capturing", "stream", "has", "unjoined", "work"], "cudaErrorStreamCaptureUnjoined (904)"), (["no", "error"], "no error"),
+    (["SIGSEGV"], "SIGSEGV")])
+def test_explain_shows_the_page_of_a_code(words, first):
+    said = RUN.invoke(cli.app, ["explain", *words])
+    assert said.exit_code == 0, said.output
+    lines = said.output.splitlines()
+    assert lines[0] == first and lines[1].startswith("What it means: ") and lines[-1].startswith("Lessons: ")
+
+
+@pytest.mark.parametrize("words, says", [(["StreamCaptureUnjoind"], "cudaErrorStreamCaptureUnjoined"), (["12345"], "no code of this number")])
+def test_explain_of_something_else_says_what_is_near(words, says):
+    said = RUN.invoke(cli.app, ["explain", *words])
+    assert said.exit_code == 1 and says in said.output and "Traceback" not in said.output
+
+
+def test_explain_in_a_terminal_does_not_start_the_gpu():
+    done = subprocess.run([sys.executable, "-m", "labkit", "explain", "900"], cwd=ROOT, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "LABKIT_BACKEND": "gpu"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("cudaErrorStreamCaptureUnsupported (900)\n"), "the page is all it prints"
+
+
 def test_record_without_a_gpu_is_refused_with_the_reason(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labkit", "record", str(tmp_path)], cwd=ROOT, capture_output=True, text=True,
                           timeout=120, env={**os.environ, "LABKIT_BACKEND": "sim", "PYTHONPATH": str(ROOT)})

@@ -10,6 +10,7 @@ becomes the code in the tuple, with None for each value; no rule is written in t
 import functools
 import inspect
 
+from labkit.errors import NotSimulated
 from .. import capture, convert, engine, execute, graph, guards, stream, user_object, values
 from ..world import Refused, thread, world
 
@@ -87,6 +88,8 @@ def name(gives=0, lines=(12, 13), called=None, then=None, check=None):
             try:
                 if engine.in_callback() and not allowed and not (mine and not engine.on_device()):
                     raise Refused("NotPermitted")           # a host function must not call CUDA
+                if world.broken and label not in guards.UNBROKEN:
+                    raise Refused(world.broken) if label in guards.BROKEN else _unasked(label)
                 with world.lock:
                     if at is not None:
                         got[at] = stream.stream_of(got[at])
@@ -101,6 +104,8 @@ def name(gives=0, lines=(12, 13), called=None, then=None, check=None):
                 elif then == "query":
                     _query(found)
             except Refused as no:
+                if then == "query" and no.code == "NotReady":   # no error to remember
+                    return (values.error(no.code),)
                 return answer(no.code, *[None] * gives)
             finally:
                 user_object.destroy()
@@ -113,6 +118,11 @@ def name(gives=0, lines=(12, 13), called=None, then=None, check=None):
             TABLE[line][label] = call
         return function
     return make
+
+
+def _unasked(label):
+    return NotSimulated(f"The program calls {label} after a kernel has touched memory that is nobody's.",
+                        "The context is broken, and what this call answers then has not been recorded.", "Restart the kernel.")
 
 
 def _success(found, gives):

@@ -1,5 +1,5 @@
 """Stream Management without capture, and host functions."""
-from .. import device_pools as pools, stream as streams, work
+from .. import capture as captures, device_pools as pools, stream as streams, work
 from ..values import cudaStream_t
 from ._names import EventHandle, HostFunction, Pointer, Stream, c_int, c_uint, name
 
@@ -30,6 +30,7 @@ def cudaStreamGetFlags(hStream: Stream):
 
 @name(gives=1)
 def cudaStreamGetPriority(hStream: Stream):
+    captures.graph_of(hStream)              # a lost capture refuses even this
     return hStream.priority
 
 
