@@ -56,7 +56,8 @@ def pointer(param):
             return shape["data"][0]
         if isinstance(value, np.integer):
             return int(value)
-        where = "lives in host memory; to_device(array) gives a device buffer" if isinstance(value, np.ndarray) else "is no device buffer"
+        where = "lives in host memory; to_device(array) gives a device buffer" if isinstance(value, np.ndarray) else \
+            "is no device buffer; None is what a refused call returns in place of one, and its code says why" if value is None else "is no device buffer"
         raise LabError(f"{type(value).__name__} was passed for {param.ctype}.", f"This {where}.",
                        "Pass a buffer from to_device() or empty(), a CuPy or PyTorch array, or an address as int.")
     return address

@@ -197,7 +197,7 @@ PAGES = {
 
 # No code at all: the silent classes, in the order of their silent reports.
 SILENT = Page("Every call returned cudaSuccess, and the value is wrong: a sixth of all reports.",
-              "Compare a replay with a plain run; watch(stream) lists what was left out or frozen.",
+              "Compare with a plain run; watch lists work left out, its .frozen the numbers kept.",
               (Cause("ALIAS", "A result kept from the last replay changes with the next one.", "16", "6 · The three results"),
                Cause("DEVPTR", "A value never changes, or is a stranger's: the graph has the old address.", "16", "5 · The new input"),
                Cause("LEGACY", "Work is missing from every replay: it ran once, beside the capture.", "16", "1 · The tenfold"),

@@ -10,6 +10,7 @@ The pages are in catalogue.py. Not here: which line it was (watch does that).
 """
 import difflib
 import re
+import threading
 from dataclasses import replace
 from functools import cache
 from numbers import Integral
@@ -171,20 +172,38 @@ def _of_status(error):
     return None
 
 
+# what the call at the guilty line says about the class
+_FITS = (("Synchronize|Query|synchronize|GetFlags|item|numpy", "SYNC"), ("Destroy", "TEARDOWN"), ("GraphLaunch|launch$", "COMPOSE"), ("Malloc|Free|HostAlloc|MemPool", "WARM"))
+
+
+def _first(word, page):
+    """The page with the causes of one class at the top; the others keep their order."""
+    return replace(page, causes=tuple(sorted(page.causes, key=lambda cause: cause.word != word)))
+
+
+def _fitting(one, page):
+    """The page of a guilty line, with the class on top that its call and thread speak for."""
+    if one.thread and one.thread != threading.main_thread().name:
+        return _first("THREAD", page)
+    return _first(next((word for names, word in _FITS if re.search(names, one.call or "")), ""), page)
+
+
 def _of_watch(seen):
-    """The page of the first thing that watch found: the loss, a refusal, a fork left loose, work left out."""
+    """The page of the first thing that watch found: the loss, a refusal, a fork left loose, work left out. The cause that fits stands first."""
+    if getattr(seen, "status", 0) is None:
+        raise LabError("explain() got a watch that was never on.", "It has seen nothing.", "Write `with watch(stream) as w:` around the program, then explain(w).")
     def at(one):
         return f"{one.file}:{one.line}: {one.text.strip()}"
     for one in [seen.guilty, *getattr(seen, "refused", ())]:
         if one is not None and one.code is not None and int(one.code):
-            return _page(int(one.code), where=at(one))
+            return _fitting(one, _page(int(one.code), where=at(one)))
     if seen.guilty is not None:                                     # its code was not to be seen
         became = getattr(seen.guilty, "became", "Invalidated")
         lost = _page(_LOST, where=at(seen.guilty))
         return lost if became == "Invalidated" else replace(lost, code=None, name="no code", means=f"After this line: {became}.", causes=())
     if seen.unjoined:
         return _page(904, where=at(seen.unjoined[0]))
-    return _page(0, where=at(seen.left_out[0]) if seen.left_out else "")
+    return _first("LEGACY", _page(0, where=at(seen.left_out[0]))) if seen.left_out else _page(0)
 
 
 def _of_child(child):

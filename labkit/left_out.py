@@ -63,7 +63,9 @@ class Forks:
             if state.status == "Active" and state.id == self.watch._id:
                 place = locate(frame, doing.code, doing.offset, doing.line)
                 own = name and whose(doing.code.co_filename) == "own"
-                fork = Fork(name if own else "a stream", place.file, place.line, place.text, place)
+                again = sum((one.file, one.line) == (place.file, place.line) for one, _ in self.known.values())
+                shown = (name if own else "a stream") + f" (fork number {again + 1} at this line)" * bool(again)
+                fork = Fork(shown, place.file, place.line, place.text, place)
                 self.known[number] = (fork, {int(node) for node in state.dependencies})
 
     def destroyed(self, number):

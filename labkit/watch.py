@@ -45,7 +45,7 @@ class watch(Watching):
                            "Pass the stream that begins the capture: a cudaStream_t, its number, or a Stream of CuPy or PyTorch.")
         self.guilty, self.left_out, self.refused, self.frozen = None, [], [], []
         self.nodes, self.captures, self.ended, self.trouble = 0, 0, None, None
-        self.older = ()
+        self.older, self.status, self._forks = (), None, None  # not on yet
 
     # ---- on and off ----
 
@@ -95,7 +95,7 @@ class watch(Watching):
     @property
     def unjoined(self):
         """Forked streams not joined at the end of a capture, or now: Fork(stream, file, line, text)."""
-        return self._forks.found()
+        return self._forks.found() if self._forks is not None else []
 
     def __repr__(self):
         return self.report()

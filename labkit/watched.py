@@ -56,11 +56,15 @@ class Report:
 
     def __str__(self):
         watch = self.watch
+        if watch.status is None:
+            return "watch: not on yet. Write `with watch(stream) as w:` around the program."
         lines = [*self._guilty(), *self._unjoined(), *self._left_out(), *self._refused()]
         if not lines:
+            if watch.status == 2:
+                return "watch: the capture was lost before this block; recover() ends it."
             if not watch.captures:
                 return "watch: no capture began on this stream."
-            return f"watch: {watch.nodes} node{'s' * (watch.nodes != 1)}, nothing to report."
+            return f"watch: {watch.nodes} node{'s' * (watch.nodes != 1)}, nothing to report." + " The capture is still open." * (watch.status == 1)
         if watch.older:
             lines.append(f"Not followed: {', '.join(watch.older)}. Python 3.11 shows only threads that start inside the block; 3.12 shows all.")
         return "watch: " + "\n".join(lines)
@@ -80,6 +84,8 @@ class Report:
         if one is None:
             return []
         what = {"Invalidated": "the capture was lost here (Active -> Invalidated)"}.get(one.became, f"the capture failed here: {one.became}")
+        if one.code is not None and int(one.code) == 901:
+            what = "the capture was lost before this line answered, by a call that was not seen, perhaps in another thread"
         rows = [f"{what}:", f"  {one.place}:   {one.text}"]
         rows.append(f"  the call:      {one.call}" if one.call else "  the call:      none was seen: an operator, an attribute or a destructor did it")
         if one.inside:

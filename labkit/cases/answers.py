@@ -92,7 +92,7 @@ def line(report, lines, answer):
     number = min(found)
     if found <= guilty(report, lines):
         return True, f"line: {number}, yes."
-    return False, f"line: {number} is {lines[number - 1].split('  #')[0].strip()[:70]!r}. If it were not there, would all be well?"
+    return False, f"line: {number} is {lines[number - 1].split('  #')[0].strip()[:70]!r}. Would changing it mend the program?"
 
 
 def _plain(text):

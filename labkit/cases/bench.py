@@ -98,8 +98,11 @@ class Bench:
     def run(self, program, *args, again=False):
         """What program(*args) returned; Trouble for a code, an exception, or a capture left open. again: it is a function that the program returned."""
         self.ran, trouble, result = True, None, None
+        followed = self.follow is not None and not again
         try:
-            with contextlib.nullcontext() if again or self.follow is None else self.follow(self.stream):
+            if followed:
+                print(f"{self.what}:")
+            with self.follow(self.stream) if followed else contextlib.nullcontext():
                 result = program(*args)
         except LabError as error:
             where = _line_of(error, program)

@@ -1,4 +1,5 @@
 """check() and what goes with it: run a program, judge the answers, say what is still to do."""
+import labkit
 from labkit.cases import answers, programs_loud, programs_silent, trials_loud, trials_silent
 from labkit.cases.bench import Bench, Trouble
 from labkit.cases.reports import KINDS, REPORTS
@@ -91,6 +92,8 @@ def check(number, program, kind=None, code=None, line=None):
             print(words)
     if open_:
         print(f"Still to name: {', '.join(open_)}." + (" Still to do: a program that works." if trouble else ""))
+    elif trouble:
+        print("Still to do: a program that works.")
     if verdict.solved:
         print(f"Case {word} is solved.")
     before = _solved.get(word)
@@ -100,10 +103,18 @@ def check(number, program, kind=None, code=None, line=None):
 
 
 def watch(number, program):
-    """Run a program as check() does, under labkit.watch: it prints at which line a capture broke, and what was left out of it."""
-    from labkit import watch as follow
+    """Run a program as check() does, under labkit.watch, which prints at which line a capture broke, and what was left out of it.
+
+    Returns the watch of the last run (its .frozen lists the numbers that launches keep), None where nothing ran.
+    """
+    seen = []
+
+    def follow(stream):
+        seen.append(labkit.watch(stream))
+        return seen[-1]
     trouble = attempt(number, program, follow)
     print(trouble.text if trouble else "program: it works, with every size that was tried.")
+    return seen[-1] if seen else None
 
 
 def hint(number):
@@ -121,7 +132,7 @@ def kinds():
 
 
 def progress():
-    """Print one line for each case: what you have found so far."""
-    for word in REPORTS:
-        print(_solved.get(word) or f"case {word}: not looked at yet")
+    """Print one line for each case that was looked at in this kernel: what you have found so far."""
+    for word in sorted(_solved):
+        print(_solved[word])
     print(f"{sum(verdict.solved for verdict in _solved.values())} of {len(REPORTS)} solved")

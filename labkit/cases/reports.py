@@ -92,7 +92,7 @@ REPORTS = {
         "No error, and good noise. But it is the same noise in every launch; a new process gives other noise.",
         ("How often is a seed drawn: at each launch, or once?",
          "Where would the seed have to be so that a launch can change it?",
-         "`help(cases.noise_at)` and `help(cases.advance)`: what do these two kernels take in place of a number?")),
+         "`cases.noise_at` takes (y, address of a seed, n) and `cases.advance` (address of a seed, what to add). Who would have to move the seed on, and when?")),
     "14": Report(
         "ALIAS", 0, ("results.append(y)",),
         "No error. Four batches, four results, and all four are the last one's.",
