@@ -191,7 +191,8 @@ class Watching:
             if one.code is None:
                 return one.weight if one.mine else 1.5
             return 0 if int(one.code) in _LATER else 3 + one.mine
-        self.guilty = max(list(self._suspects.values()), key=rank, default=self.guilty)
+        with self._lock:  # two threads may judge at once: the later one must see what the other learned
+            self.guilty = max(list(self._suspects.values()), key=rank, default=self.guilty)
 
     def _over_now(self, me, mine, doing, frame):
         """The capture has ended; with which code is seen where CUDA or the program shows it."""
