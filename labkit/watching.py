@@ -153,14 +153,15 @@ class Watching:
             doing = {ident: thread.doing for ident, thread in list(self._threads.items())}
             if status == INVALIDATED and self.guilty is None:
                 self._suspect(me, doing, frame)
+            elif status == NONE and before == ACTIVE:
+                ends = [i for i, d in doing.items() if d.role == "end"]  # the thread that ends it may not be the one that notices
+                self._over_now(me if not ends or me in ends else ends[0], doing, me, frame)
             self.status = status
         if status == ACTIVE:
             starts = [i for i, d in doing.items() if d.role == "begin"]
             self._began(me if not starts or me in starts else starts[0])
         elif status == INVALIDATED:
             self._lost(me, mine, doing[me])
-        elif before == ACTIVE:
-            self._over_now(me, mine, doing[me], frame)
         return True
 
     def _began(self, ident):
@@ -194,9 +195,10 @@ class Watching:
         with self._lock:  # two threads may judge at once: the later one must see what the other learned
             self.guilty = max(list(self._suspects.values()), key=rank, default=self.guilty)
 
-    def _over_now(self, me, mine, doing, frame):
+    def _over_now(self, ident, doing, me, frame):
         """The capture has ended; with which code is seen where CUDA or the program shows it."""
-        mine.open.append(("ended", doing, self._name(frame, doing, mine, None, "the capture ended without a graph")))
+        mine, frame = self._threads[ident], frame if ident == me else sys._current_frames().get(ident)
+        mine.open.append(("ended", doing[ident], self._name(frame, doing[ident], mine, None, "the capture ended without a graph")))
 
     def _answer(self, mine, code, last):
         """A code of this thread has been seen: it is that of what was open."""

@@ -144,8 +144,10 @@ for name, call in calls.items():
 draw.answers(table, "Who may call what while I capture, in each mode of the capture")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':30}", *(f"{who:>17}" for who in WHO))
+print(f"{'the capture is G, T or R':30}", *(f"{mode[0]:>5}" for _ in WHO for mode in MODES))
 for name, row in table.items():
-    print(f"{name:30}", *(f"{int(code):4}" for code in row.values()))
+    print(f"{name:30}", *(f"{int(code):5}" for code in row.values()))
 refused.against(sum(int(code) != 0 for row in table.values() for code in row.values()));
 give_back()
 
@@ -163,8 +165,10 @@ meet = {f"own mode {own}": {(who, mode): capture_beside(lambda: ask(calls["cudaM
 draw.answers(meet, "cudaMalloc: the thread's own mode, and the mode of the capture")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':24}", *(f"{who:>17}" for who in ("my thread", "another thread")))
+print(f"{'the capture is G, T or R':24}", *(f"{mode[0]:>5}" for _ in range(2) for mode in MODES))
 for own, row in meet.items():
-    print(f"{own:20}", *(f"{int(code):4}" for code in row.values()))
+    print(f"{own:24}", *(f"{int(code):5}" for code in row.values()))
 give_back()
 
 # %% [markdown]
@@ -270,11 +274,13 @@ for mode in MODES:
 draw.answers(side, "Two threads, two captures at once")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':17}", *(f"{what:>13}" for what in ("nobody calls", "one allocates", "one waits")))
+print(f"{'its end, other':17}", *(f"{whose:>6}" for _ in between for whose in ("its", "other")))
 for mode, row in side.items():
-    print(f"{mode:17}", *(f"{int(code):4}" for code in row.values()))
+    print(f"{mode:17}", *(f"{int(code):6}" for code in row.values()))
 lost.against(sum(int(code) != 0 for (call, _), code in side["both Global"].items() if "Malloc" in call))
 give_back()
-print(cudart.cudaGraphDestroy(small)[0].name)
+ok(cudart.cudaGraphDestroy(small))
 del small
 
 # %% [markdown]

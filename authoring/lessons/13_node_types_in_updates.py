@@ -106,8 +106,9 @@ table = {f"{kind} node": {column: call(animals, node, *arguments) for column, (c
 draw.answers(table, "What a node of an executable takes")
 
 # %% tags=["nbval-check-output"]
+print(f"{'setter for':12}", *(f"{name:>6}" for _, name in setters), "(the switch)")
 for row, cells in table.items():
-    print(f"{row:12}", *(int(code) for code, in cells.values()))
+    print(f"{row:12}", *(f"{int(code):6}" for code, in cells.values()))
 accepted.against(sum(not int(code) for cells in table.values() for code, in cells.values()))
 print("and the launch:", cudart.cudaGraphLaunch(animals, stream)[0].name, cudart.cudaStreamSynchronize(stream)[0].name)
 
@@ -153,7 +154,7 @@ for name, of in {"the update's graph": again, "the first graph": plan}.items():
 # ## 910: refused, with a reason
 #
 # A whole update and the child setter compare two graphs. Where the form differs they answer 910, and `exec_update`
-# brings the reason, and the node of the new graph.
+# brings the reason, and the node of the new graph. (For TopologyChanged CUDA names no node.)
 
 # %% tags=["nbval-check-output"]
 turned = cudart.cudaMemcpyAsync, host.ctypes.data, x.ptr, 16, DOWN, stream
@@ -181,16 +182,15 @@ draw.difference(plan, forms["a copy turned round"], at=why)
 # | many nodes, same form | `cudaGraphExecUpdate` (`exec_update`) |
 # | leave a kernel, memset or copy out | `cudaGraphNodeSetEnabled` |
 # | the work of a child, same form | child setter, or an update |
-# | which branch runs, decided on the GPU | a conditional node |
 # | another kind, number or order of nodes; a copy turned round | instantiate anew, or keep several executables |
 #
 # Only the last line needs a new executable, and no call puts another node in place of one: some texts name
-# `cudaGraphExecNodeReplace`. Ask CUDA. Others say that to destroy and instantiate is the only whole update. Try the update
-# first:
+# `cudaGraphExecNodeReplace`. CUDA 11, 12 and 13 have no such function; ask the bindings that you run on. Others say that to
+# destroy and instantiate is the only whole update. Try the update first:
 
 # %% tags=["nbval-check-output"]
 for name in ("cudaGraphExecNodeReplace", "cudaGraphExecUpdate", "cudaGraphExecChildGraphNodeSetParams", "cudaGraphNodeSetEnabled"):
-    print(f"{name:38}{'exists' if hasattr(cudart, name) else 'does not exist'}")
+    print(f"{name:38}{'in the bindings' if hasattr(cudart, name) else 'not in the bindings'}")
 
 # %%
 def refreshed(executable, new):
@@ -217,7 +217,7 @@ for new in wishes:
 # finish while A is held up?
 
 # %%
-finishes = predict("In how many of the two tries does B finish?", None, unit="tries")
+finishes = predict("In how many of the two tries does B finish?", None, unit="")
 
 def held_up(on):                                   # until .set() is called, for two seconds at most
     go = threading.Event()

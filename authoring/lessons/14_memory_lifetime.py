@@ -83,7 +83,8 @@ for names_freed in (("q", "k"), ("q", "k", "v")):
 # ## Symptom: memory grows
 #
 # Somebody cured it with AutoFreeOnLaunch instead. A server makes a graph for each of four shapes, launches it three times,
-# destroys all and trims. **Predict:** a block of 20 MiB each, how many MiB are used at the end?
+# destroys all and trims. **Predict:** a block of 20 MiB each (it takes a page of 32 MiB), how many MiB are
+# used at the end?
 
 # %%
 growth = predict("Used after four shapes?", None, unit="MiB")
@@ -303,7 +304,7 @@ while shelf["pinned"]: ok(cudart.cudaFreeHost(shelf["pinned"].pop()))
 while shelf["device"]: shelf["device"].pop().free()
 free(lost)
 print("graph memory more than at the start:", used("the end"), "MiB")
-del pool, plan, without, again, plans, executable, made
+del shelf, pool, plan, without, again, plans, executable, made
 
 # %% [markdown]
 # ## Take with you

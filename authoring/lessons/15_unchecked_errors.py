@@ -80,6 +80,7 @@ said = {call: {"the call": answer, "the last error then": cudart.cudaPeekAtLastE
 draw.answers(said, "What came back when nobody looked")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':24} call last error")
 for call, answers in said.items():
     print(f"{call:24}", *(f"{int(code):4}" for code, *_ in answers.values()))
 refused.against(sum(int(answers["the call"][0]) != 0 for answers in said.values()));
@@ -116,6 +117,7 @@ for name, call in tries.items():
 draw.answers(notes, "What cudaGetLastError remembers")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':29} call peek  get again")
 for name, answers in notes.items():
     print(f"{name:29}", *(f"{int(code):4}" for code, *_ in answers.values()))
 found.against(sum(answers["get"][0] == answers["the first call"][0] for answers in notes.values()));
@@ -130,6 +132,7 @@ found.against(sum(answers["get"][0] == answers["the first call"][0] for answers 
 # `ok` raises at the call that was refused. Look into the LabError; `explain` adds the usual causes.
 
 # %%
+recover(stream)                                    # ends what an earlier run of this cell left open
 try:
     ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
     ok(launch(stream, kernels.fill, 1, 4, y, 1.0, 4))
@@ -235,7 +238,7 @@ def broken():
         print(f"{name:28}", int(call()[0]))
 
 # %% tags=["nbval-check-output"]
-child = in_child(broken, 60)
+child = in_child(broken, limit=60)                 # seconds, at most
 print(child)
 late.against(child.printed.count(" 700"));
 

@@ -10,8 +10,8 @@
 # # 16 · Silent failures
 #
 # A sixth of all reports from the field have no error at all: every code is success, and the number is wrong. Eight small
-# programs. Each first shows its wrong number. **Say what happened before you run the next cell**; that one looks into the
-# graph, then mends it.
+# programs. Each shows its wrong number. **Say what happened before you run the next cell**; that one looks into the
+# graph, then mends it. (6 and 7 print the wrong number and the mended one in one cell: say beforehand what comes out.)
 
 # %%
 from labkit import cudart, ok, Kernel, kernels, launch, launched, empty, to_device, to_host, graph, watch, recover, draw
@@ -82,6 +82,7 @@ draw.difference(lossy, complete)
 
 # %% [markdown]
 # The helper uses stream 0. Beside a *non-blocking* capture that runs at once, and is left out. Pass the stream.
+# `w.frozen` lists the numbers that each launch into the graph keeps; here they are meant.
 #
 # ## 2 · The rate
 #

@@ -39,7 +39,7 @@ def captured(work, on=stream):                     # the executable of work(on),
 # **Predict:** of these five first uses, how many lose a Global capture?
 
 # %%
-costly = predict("How many of the five lose a Global capture?", None, unit="of five")
+costly = predict("How many of the five lose a Global capture?", None, unit="calls")
 PROPS = cudart.cudaMemPoolProps()
 PROPS.allocType = cudart.cudaMemAllocationType.cudaMemAllocationTypePinned
 PROPS.location.type, PROPS.location.id = cudart.cudaMemLocationType.cudaMemLocationTypeDevice, 0
@@ -63,8 +63,9 @@ table = {name: {mode: first_use(*calls, mode)[0] for mode in MODES} for name, ca
 draw.answers(table, "The first use of a thing, inside a capture")
 
 # %% tags=["nbval-check-output"]
+print(f"{'':20}", *(f"{mode:>11}" for mode in MODES))
 for name, codes in table.items():
-    print(f"{name:20}", *(f"{int(code):5}" for code in codes.values()))
+    print(f"{name:20}", *(f"{int(code):11}" for code in codes.values()))
 costly.against(sum(int(codes["Global"]) > 0 for codes in table.values()));
 
 # %% [markdown]
@@ -127,7 +128,7 @@ calls.only(None, "WARM", "LIB").figure("The first time, and the second")
 calls.only(None, "SYNC", "HOSTMEM").figure("Asking, waiting, copying: what never fits into a graph")
 
 # %% [markdown]
-# Nothing that needs a value on the host can be in a graph. Some refusals cost the capture, some only the line. The last row
+# Nothing that needs a value on the host *now* can be in a graph. Some refusals cost the capture, some only the line. The last row
 # is in the graph: pinned memory is read again at each replay.
 #
 # ## Garbage
@@ -167,7 +168,8 @@ print("later", *(cudart.cudaGraphExecDestroy(waiting.pop())[0].name for _ in wai
 
 # %% [markdown]
 # A Global capture refuses the destroy, in any thread, and is lost. Nobody looks at that code, and the error comes
-# at the *next* call, an innocent line of yours. `with watch(stream):` around it names the `__del__`. Three ways out:
+# at the *next* call, an innocent line of yours. `with watch(stream):` around it
+# names the line that destroyed; where a `__del__` made the call itself, it says so. Three ways out:
 
 # %% tags=["nbval-check-output"]
 def relaxed(executable):                           # this thread's own mode, for one call
@@ -280,7 +282,6 @@ first = ok(cudart.cudaGraphAddChildGraphNode(top, [], 0, plain))
 ok(cudart.cudaGraphAddChildGraphNode(top, [first], 1, plain))
 print("two children:    ", graph.kinds(top), graph.edges(top))
 _ = [*map(cudart.cudaGraphExecDestroy, (work, memory)), *map(cudart.cudaGraphDestroy, (plain, allocating, top))]
-x.free(), y.free(), rows.free();
 
 # %% [markdown]
 # Children, without memory nodes. Not tried here: **NCCL** (reports of hangs: each rank must capture and replay the same calls in the same

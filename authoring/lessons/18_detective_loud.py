@@ -202,5 +202,3 @@ verdict = cases.check("08", case_08, kind=None, code=None, line=None)
 
 # %%
 cases.progress()
-y.free()
-del y

@@ -1,5 +1,6 @@
 """watch: what it says, what it takes, and that it leaves nothing behind. That it names the right line: tests/watch."""
 import contextlib
+import functools
 import importlib.util
 import linecache
 import re
@@ -428,3 +429,22 @@ def test_outside_the_block_it_costs_nothing_and_inside_it_is_bounded(stream, x):
     assert watched > plain
     assert watched / 6000 < 1e-3  # seconds a line
     assert after < 3 * plain
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.11 follows less")
+def test_an_end_in_another_thread_is_named_where_this_thread_notices_first(stream):
+    """As on a GPU: the compiled call has ended the capture, and its thread does not run yet."""
+    slow = {"end": cudart.cudaStreamEndCapture, "time": time}
+    exec(compile("def slow(stream):\n    answer = end(stream)\n    time.sleep(0.05)\n    return answer", "<the bindings>", "exec"), slow)
+    bindings = functools.partial(slow["slow"])
+    bindings.__name__, bindings.__module__ = "cudaStreamEndCapture", "cuda.bindings.runtime"
+
+    def finish():
+        bindings(stream)  # the one
+    with contextlib.redirect_stdout(None), watch(stream) as w:
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        other = threading.Thread(target=finish)
+        other.start()
+        while other.is_alive():
+            time.sleep(0.001)
+    assert (w.guilty.line, int(w.guilty.code)) == (finish.__code__.co_firstlineno + 1, 908)
