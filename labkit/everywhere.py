@@ -65,6 +65,7 @@ class everywhere:
             self._undo.append(lambda event=event: monitoring.register_callback(tool, event, None))
         self._undo.append(lambda: monitoring.set_events(tool, 0))
         monitoring.set_events(tool, sum(callbacks))
+        monitoring.restart_events()  # what another tool, or an earlier watch, has switched off under this number
 
     def _settrace(self, frame):
         before, own = sys.gettrace(), frame.f_trace

@@ -201,6 +201,8 @@ def _of_watch(seen):
         became = getattr(seen.guilty, "became", "Invalidated")
         lost = _page(_LOST, where=at(seen.guilty))
         return lost if became == "Invalidated" else replace(lost, code=None, name="no code", means=f"After this line: {became}.", causes=())
+    if getattr(seen, "lost", False):
+        return _page(_LOST)
     if seen.unjoined:
         return _page(904, where=at(seen.unjoined[0]))
     return _first("LEGACY", _page(0, where=at(seen.left_out[0]))) if seen.left_out else _page(0)

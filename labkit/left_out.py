@@ -48,11 +48,13 @@ class Forks:
     def waited(self, frame, doing):
         """A wait for an event is over: is there a stream that it drew in?"""
         home, call = _call(frame, doing)
-        names = {doing.first: ""} if doing.first is not None else {}
+        handles = "StreamWaitEvent" in doing.what.name or doing.what.name == "streamWaitEvent"     # else an int is a time, not a stream
+        names = {doing.first: ""} if doing.first is not None and handles else {}
         if call is not None and home is not None:
             for node in ([call.func.value] if isinstance(call.func, ast.Attribute) else []) + call.args:
-                number = handle_of(read(node, home))
-                if number is not None:
+                value = read(node, home)
+                number = handle_of(value)
+                if number is not None and (handles or not isinstance(value, int)):
                     names[number] = ast.unparse(node)
         for number, name in names.items():
             if number in self.known or number in (self.watch.stream, *LEGACY) or number in self.gone:

@@ -24,7 +24,7 @@ from labkit.everywhere import LINE, RAISED, everywhere
 from labkit.left_out import Forks, Missing
 from labkit.place import older_threads, quiet
 from labkit.watched import Report
-from labkit.watching import ACTIVE, NONE, Thread, Watching
+from labkit.watching import ACTIVE, INVALIDATED, NONE, Thread, Watching
 
 
 class watch(Watching):
@@ -44,17 +44,24 @@ class watch(Watching):
             what = "nothing (None)" if stream is None else f"{'an' if type(stream).__name__[0] in 'aeiou' else 'a'} {type(stream).__name__}"
             raise LabError(f"watch() got {what}.", "It watches the capture on one stream.",
                            "Pass the stream that begins the capture: a cudaStream_t, its number, or a Stream of CuPy or PyTorch.")
+        self._forget()
+        self._tracer, self.status, self._forks = None, None, None  # not on yet
+
+    def _forget(self):
         self.guilty, self.left_out, self.refused, self.frozen = None, [], [], []
-        self.nodes, self.captures, self.ended, self.trouble = 0, 0, None, None
-        self.older, self.status, self._forks = (), None, None  # not on yet
+        self.nodes, self.captures, self.ended, self.trouble, self.lost = 0, 0, None, None, False
+        self.older = ()
 
     # ---- on and off ----
 
     def __enter__(self):
+        if self._tracer is not None:
+            raise LabError("This watch is on already.", "It follows one block at a time.", "Make another: with watch(stream) as w2.")
         code, status = cudart.cudaStreamIsCapturing(self.stream)
         if int(code):
             raise LabError("watch() could not ask the stream whether it is capturing.", "It is no live stream, or another capture forbids it.",
                            "Pass a stream that has not been destroyed.", code=code)
+        self._forget()
         frame, me = sys._getframe(1), get_ident()
         self.status, self._turns, self._gone, self._id, self._capturer = NONE, 0, False, 0, me
         self._threads, self._lock, self._suspects = {me: Thread(me)}, threading.Lock(), {}
@@ -62,7 +69,7 @@ class watch(Watching):
         self._forks, self._missing = Forks(self), Missing(self)
         if int(status) == ACTIVE:
             self._began(me)
-        self.status = int(status)
+        self.status, self.lost = int(status), int(status) == INVALIDATED
         heard = {kernels.launch.__code__: None}
         if not hasattr(sys, "monitoring"):
             self.older = older_threads(me)
@@ -71,12 +78,14 @@ class watch(Watching):
                 heard[cudart.cudaMalloc.__code__] = lambda frame: (  # one code, many names
                     calls[frame.f_locals["function"]], (*frame.f_locals["given"], None)[0])
         self._names = set(heard) - {kernels.launch.__code__}
-        self._tracer = everywhere(self._hear, quiet, heard)
-        self._tracer.start(frame)
+        tracer = everywhere(self._hear, quiet, heard)
+        tracer.start(frame)
+        self._tracer = tracer
         return self
 
     def __exit__(self, kind, value, traceback):
         self._tracer.stop()
+        self._tracer = None
         frame = sys._getframe(1)
         self._hear(RAISED if value is not None else LINE, frame, frame.f_code, None, frame.f_lineno, None, value)
         try:
@@ -86,7 +95,12 @@ class watch(Watching):
         except Exception as problem:  # never in place of what the block raised
             self.trouble = self.trouble or problem
         self._owner = None
-        print(self.report())
+        try:
+            print(self.report())
+        except UnicodeError:  # a terminal that lacks a letter
+            print(self.report().encode("ascii", "backslashreplace").decode())
+        except (OSError, ValueError):  # nobody can read it any more
+            pass
         return False
 
     def report(self):

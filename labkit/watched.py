@@ -1,5 +1,6 @@
 """What watch() has seen: the guilty line, work left out, forks nobody joined, frozen values, and the report in words."""
 import threading
+from collections import Counter
 from typing import NamedTuple
 
 from labkit.errors import CATALOGUE
@@ -59,9 +60,13 @@ class Report:
         if watch.status is None:
             return "watch: not on yet. Write `with watch(stream) as w:` around the program."
         lines = [*self._guilty(), *self._unjoined(), *self._left_out(), *self._refused()]
+        if watch.trouble is not None:
+            lines.append(f"watch itself stumbled ({type(watch.trouble).__name__}): this may not be all.")
         if not lines:
-            if watch.status == 2:
-                return "watch: the capture was lost before this block; recover() ends it."
+            if watch.lost:
+                return "watch: the capture was lost, and no line was seen doing it: it was lost before this block, or by a thread that is not followed."
+            if watch.ended is not None and int(watch.ended):
+                return f"watch: the end of the capture answered {watch.ended.name} ({int(watch.ended)}), and no line was seen that caused it."
             if not watch.captures:
                 return "watch: no capture began on this stream."
             return f"watch: {watch.nodes} node{'s' * (watch.nodes != 1)}, nothing to report." + " The capture is still open." * (watch.status == 1)
@@ -98,10 +103,12 @@ class Report:
 
     def _unjoined(self):
         rule = "  the end of the capture answers 904 unless the origin waits for an event recorded on it after its last work"
-        return [f"not joined: {f.stream}, forked at {f.place}:   {f.text}\n{rule}" for f in self.watch.unjoined]
+        yet = " yet (the capture is still open)" * (self.watch.status == 1)
+        return [f"not joined{yet}: {f.stream}, forked at {f.place}:   {f.text}\n{rule}" for f in self.watch.unjoined]
 
     def _left_out(self):
-        return [f"ran at once, on {one.stream}, and is not in the graph: {one.place}:   {one.text}" for one in self.watch.left_out]
+        found = Counter(f"ran at once, on {one.stream}, and is not in the graph: {one.place}:   {one.text}" for one in self.watch.left_out)
+        return [f"{text}  ({count} times)" if count > 1 else text for text, count in found.items()]
 
     def _refused(self):
         return [f"refused with {int(one.code)} {one.code.name}, and the capture went on: {one.place}:   {one.text}"

@@ -151,6 +151,7 @@ class Watching:
                 return False
             before, self._turns = self.status, turns + 1
             doing = {ident: thread.doing for ident, thread in list(self._threads.items())}
+            self.lost |= status == INVALIDATED
             if status == INVALIDATED and self.guilty is None:
                 self._suspect(me, doing, frame)
             elif status == NONE and before == ACTIVE:

@@ -36,13 +36,13 @@ def _code(answer):
         word = answer.strip().lower()
         if word in _NOTHING:
             return 0
-        number = re.match(r"\d+", word)
+        number = re.fullmatch(r"(\d{1,4})(\W+\w+\W*)?", word)
         if number:
-            return int(number[0])
+            return int(number[1])
         return next((int(one) for one in cudart.cudaError_t if one.name.lower() in (word, "cudaerror" + word)), None)
     try:
         return int(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -75,7 +75,7 @@ def line(report, lines, answer):
     """answer: the number of a line of the reported program (its `def` is 1), or a piece of its text."""
     if answer is None:
         return None, "line: which line does it? Its number (`def` is 1), or a piece of its text."
-    if isinstance(answer, str) and answer.strip().isdigit():
+    if isinstance(answer, str) and answer.strip().isdecimal():
         answer = int(answer)
     if isinstance(answer, str):
         wanted = _plain(answer)

@@ -115,6 +115,7 @@ class Bench:
         self.kept.append(result)
         if self.end_captures():
             raise Trouble(f"{self.what}: the program returned, and left a capture open.")
+        ok(cudart.cudaDeviceSynchronize())              # what it queued, a warm-up say, is over before the next numbers come
         return result
 
     def end_captures(self):

@@ -2,6 +2,7 @@
 import contextlib
 import functools
 import importlib.util
+import io
 import linecache
 import re
 import sys
@@ -448,3 +449,65 @@ def test_an_end_in_another_thread_is_named_where_this_thread_notices_first(strea
         while other.is_alive():
             time.sleep(0.001)
     assert (w.guilty.line, int(w.guilty.code)) == (finish.__code__.co_firstlineno + 1, 908)
+
+
+# ---- what a breaker found ----
+
+def test_a_loss_that_no_line_was_seen_doing_is_still_told(stream):
+    """A thread whose every frame is the standard library's."""
+    with contextlib.redirect_stdout(None), watch(stream) as w:
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        other = threading.Thread(target=cudart.cudaMalloc, args=(16,))
+        other.start()
+        other.join()
+        cudart.cudaStreamEndCapture(stream)
+    assert w.lost and "nothing to report" not in w.report()
+
+
+def test_a_watch_that_is_on_cannot_be_entered_again_and_one_that_is_over_starts_anew(stream, x):
+    w = watch(stream)
+    with contextlib.redirect_stdout(None), w:
+        with pytest.raises(LabError, match="on already"):
+            w.__enter__()
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        cudart.cudaMalloc(16)
+        cudart.cudaStreamEndCapture(stream)
+    assert w.guilty is not None and nothing_is_left()
+    with contextlib.redirect_stdout(None), w:
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        ok(launch(stream, kernels.fill, 1, 4, x, 1.0, 4))
+        ok(cudart.cudaGraphDestroy(ok(cudart.cudaStreamEndCapture(stream))))
+    assert w.guilty is None and "nothing to report" in w.report() and nothing_is_left()
+
+
+def test_a_wait_with_a_number_is_no_stream(stream):
+    event = threading.Event()
+    event.set()
+    with contextlib.redirect_stdout(None), watch(stream) as w:
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        event.wait(5000)
+        ok(cudart.cudaGraphDestroy(ok(cudart.cudaStreamEndCapture(stream))))
+    assert w.trouble is None and "nothing to report" in w.report()
+
+
+def test_equal_lines_are_told_once_with_their_number(stream, x):
+    with contextlib.redirect_stdout(None), watch(stream) as w:
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        for _ in range(30):
+            ok(launch(0, kernels.fill, 1, 4, x, 1.0, 4))
+        ok(cudart.cudaGraphDestroy(ok(cudart.cudaStreamEndCapture(stream))))
+    assert len(w.left_out) == 30 and w.report().count("ran at once") == 1 and "(30 times)" in w.report()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_a_letter_does_not_hide_what_the_program_raised(stream, monkeypatch, encoding):
+    said = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", said)
+    with pytest.raises(KeyError, match="mine"), watch(stream):
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        cudart.cudaMalloc(16)  # a → b
+        raise KeyError("mine")
+    said.flush()
+    assert b"cudaMalloc" in said.buffer.getvalue()
+    monkeypatch.undo()
+    recover(stream)
