@@ -103,6 +103,16 @@ def case_04(bench, program):
     if not side_by_side(graph):
         raise Trouble(f"{bench.what}: the values are right. Expected in the graph: y's kernel beside those of x, as the contract says; "
                       f"found: one chain, {graphs.edges(graph)}.")
+    joined(bench, graph)
+
+
+def joined(bench, graph):
+    """The values may be right by luck, where nothing makes the last node wait: there must be one that comes after all others."""
+    after = reached(graph)
+    work = [k for k, kind in enumerate(graphs.kinds(graph)) if kind in ("Kernel", "Memcpy", "Memset", "Graph", "Host")]
+    if not any(all(k == last or last in after[k] for k in work) for last in work):
+        raise Trouble(f"{bench.what}: the values are right, by luck. Expected in the graph: a last node that waits for all others; "
+                      f"found {graphs.kinds(graph)} with the edges {graphs.edges(graph)}.")
 
 
 def reached(graph):
@@ -177,3 +187,4 @@ def case_08(bench, program):
     part = bench.parts_of(ok(cudart.cudaStreamEndCapture(bench.stream)), "graph")
     graph = bench.parts_of(bench.run(program, bench.stream, y, x, part, bench.executable(part)), "graph")
     doubled_and_added(bench, bench.executable(graph), y, x)
+    joined(bench, graph)

@@ -149,6 +149,17 @@ def cheat_04(stream, side, fork, join, y, x):
     return end(stream)
 
 
+def cheat_04_late_join(stream, side, fork, join, y, x):
+    begin(stream)                                             # joined at the end: the last kernel waits for nothing of the side stream
+    ok(cudart.cudaEventRecord(fork, stream)), ok(cudart.cudaStreamWaitEvent(side, fork, 0))
+    scale(stream, y, 2.0)
+    scale(side, x, 3.0)
+    ok(launch(side, cases.shift, 8, 256, x, 1.0, x.size))
+    axpy(stream, y, x)
+    ok(cudart.cudaEventRecord(join, side)), ok(cudart.cudaStreamWaitEvent(stream, join, 0))
+    return end(stream)
+
+
 # 05: a grid of blocks
 
 def fix_05(stream, y, x):
@@ -236,6 +247,13 @@ def other_08(stream, y, x, part, executable):
     ok(cudart.cudaStreamBeginCaptureToGraph(stream, graph, [child], None, 1, GLOBAL))
     axpy(stream, y, x)
     return end(stream)
+
+
+def cheat_08_no_edge(stream, y, x, part, executable):
+    graph = ok(cudart.cudaGraphCreate(0))                     # both are there, and neither waits
+    ok(cudart.cudaGraphAddChildGraphNode(graph, [], 0, part))
+    ok(cudart.cudaGraphAddKernelNode(graph, [], 0, kernel_params(kernels.axpy, 8, 256, y, x, 1.0, y.size)))
+    return graph
 
 
 def cheat_08(stream, y, x, part, executable):
