@@ -75,10 +75,16 @@ def check_free(block):
                         "Free what a pool gave, then destroy the pool.")
 
 
-def waited(ops):
-    """What the host waits for; a wait that finds frees done gives back pages."""
-    if any(pool.pages and (not pool.alive or len(pool.pages) * PAGE > pool.values[THRESHOLD]) for pool in _all()):
-        return [engine.Op(_settle, ops), *ops]
+def waited(ops, own=None):
+    """What the host waits for; a wait that finds frees done gives back pages. own: the free of a cudaFree, which hears of no other that
+    was under way."""
+    pools = _all()
+    if any(pool.pages and (not pool.alive or len(pool.pages) * PAGE > pool.values[THRESHOLD]) for pool in pools):
+        unheard = {op for pool in pools for op, *_ in pool.freeing if own not in (None, op) and not engine.is_done(op)}
+
+        def over(op):
+            return engine.is_done(op) and op not in unheard
+        return [engine.Op(lambda: _settle(over=over), ops), *ops]
     return ops
 
 
@@ -86,10 +92,10 @@ def _all():
     return [*world.pools.values(), *world.leaving]
 
 
-def _settle(pools=None):
+def _settle(pools=None, over=engine.is_done):
     with world.lock:
         for pool in pools or _all():
-            pool.settle()
+            pool.settle(over)
             if not pool.alive and not pool.pages:
                 world.leaving.remove(pool)
                 memory.memory().spans.remove(pool.region)

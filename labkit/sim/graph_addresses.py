@@ -86,17 +86,18 @@ class Place:
         return range(first + at // PAGE, first + (at + block.room - 1) // PAGE + 1)
 
     def touched(self):
-        """For each page: does an allocation lie on it? The others are reserved only."""
-        return [start < top for region, top in zip(self.regions, self.tops) for start in range(region.start, region.start + region.room, PAGE)]
+        """For the address of each page: does an allocation lie on it? The others are reserved only."""
+        return {start: start < top for region, top in zip(self.regions, self.tops)
+                for start in range(region.start, region.start + region.room, PAGE)}
 
     def exists(self):
         """Is there a graph or an executable that it belongs to?"""
         return self.graph.handle in world.graphs or self.graph.execs > 0
 
     def over(self):
-        """Neither graph nor executable, nothing held, nothing under way: another graph can have the range."""
+        """Neither graph nor executable, nothing held, nothing under way that takes a GPU time: another graph can have the range."""
         return (not self.exists() and not any(region.owned.things for region in self.regions)
-                and (self.last is None or self.last.state == engine.DONE))
+                and (self.last is None or engine.settled(self.last)))
 
 
 def at(address):

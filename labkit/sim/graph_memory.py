@@ -13,11 +13,11 @@ USED, USED_HIGH, RESERVED, RESERVED_HIGH = range(4)     # cudaGraphMemAttributeT
 
 class Page:
     """held: allocations that lie on it now. op: its last work, a free outside of graphs as well. user, stream: whose the last launch
-    on it was, and where. used: was it ever more than reserved. there: not given back yet."""
-    __slots__ = ("held", "op", "stream", "user", "used", "there")
+    on it was, and where. used: was it ever more than reserved."""
+    __slots__ = ("held", "op", "stream", "user", "used")
 
     def __init__(self):
-        self.held, self.op, self.stream, self.user, self.used, self.there = 0, None, None, None, False, True
+        self.held, self.op, self.stream, self.user, self.used = 0, None, None, None, False
 
     def open_to(self, user, stream):
         """Nothing is held on it, and its last work is over, or the last launch on it was in this stream, or this user's own. The stream
@@ -26,10 +26,11 @@ class Page:
 
 
 class Pages:
-    """All pages of graph memory, the newest last; lost: how many a launch took that did not find enough of them."""
+    """All pages of graph memory, the newest last; at: address -> the page that lay there last, whichever graph has the range now.
+    lost: how many a launch took that did not find enough of them."""
 
     def __init__(self):
-        self.all, self.lost, self.high = [], 0, {USED: 0, RESERVED: 0}
+        self.all, self.at, self.lost, self.high = [], {}, 0, {USED: 0, RESERVED: 0}
 
     def now(self):
         """Bytes used and reserved; the high marks follow."""
@@ -45,14 +46,14 @@ def _pages():
 
 
 class Needs:
-    """What an executable allocates and frees, and the pages that it has."""
+    """What an executable allocates and frees, and the pages of its last launch."""
 
     def __init__(self, graph):
         self.place, self.allocates, self.frees = graph.place, dict(graph.allocates), dict(graph.frees)
         self.kept = [block for block in self.allocates if block not in self.frees]
         self.foreign = [block for block in self.frees if block not in self.allocates]
-        self.touched = self.place.touched() if self.allocates else []
-        self.pages = [None] * len(self.touched)
+        self.touched = self.place.touched() if self.allocates else {}
+        self.pages = []
 
     def __bool__(self):
         return bool(self.allocates or self.frees)
@@ -66,23 +67,25 @@ class Needs:
         return held
 
     def take(self, stream):
-        """Pages for a launch or upload in a stream: those it has, unless they are gone or in use by others. The others it takes from
+        """Pages for a launch or upload in a stream: those at its addresses, unless they are in use by others. The others it takes from
         the last one on: first the newest that are free for it, then new ones. So a page that others used may come where this graph
         only reserves, and a new one where it allocates."""
         if not self.touched:
             return
-        own = {id(page) for block in self.allocates for page in block.pages}
-        kept = [page if page is not None and page.there and (id(page) in own or page.open_to(self, stream)) else None for page in self.pages]
+        pages, own = _pages(), {id(page) for block in self.allocates for page in block.pages}
+        last = [pages.at.get(address) for address in self.touched]
+        kept = [page if page is not None and (id(page) in own or page.open_to(self, stream)) else None for page in last]
         missing = kept.count(None)
         if missing:
             mine = {id(page) for page in kept}
-            free = [page for page in reversed(_pages().all) if id(page) not in mine and (id(page) in own or page.open_to(self, stream))][:missing]
+            free = [page for page in reversed(pages.all) if id(page) not in mine and (id(page) in own or page.open_to(self, stream))][:missing]
             free += _new(missing - len(free))
             kept = [page or free.pop(0) for page in reversed(kept)][::-1]
         self.pages = kept
-        for page, touched in zip(kept, self.touched):
+        pages.at.update(zip(self.touched, kept))
+        for page, touched in zip(kept, self.touched.values()):
             page.used |= touched
-        _pages().now()
+        pages.now()
 
     def worked(self, op, stream):
         """The pages' last work is this."""
@@ -125,12 +128,9 @@ def trim():
     """Give back every page on which nothing is held and no unfinished work is. A mere free takes a GPU no time."""
     pages = _pages()
     kept = [page for page in pages.all if page.held or page.op is not None and not engine.settled(page.op)]
-    for page in pages.all:
-        page.there = False
-    for page in kept:
-        page.there = True
     memory.memory().pages -= len(pages.all) - len(kept)
-    pages.all = kept
+    pages.all, there = kept, set(kept)
+    pages.at = {address: page for address, page in pages.at.items() if page in there}
 
 
 def get(what):

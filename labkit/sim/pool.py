@@ -29,12 +29,15 @@ class Pool:
 
     def allocate(self, size, stream):
         """(block, the frees to wait for). The smallest place that is large enough and free, or will be by the time the work runs;
-        the last one can grow."""
+        the last one can grow. What is free now but was not seen to be is looked at only where else the rest would be begun."""
         room, ahead = rounded(size), streams.ahead(stream)
         if room > WIDTH:
             raise Refused("MemoryAllocation")
-        self.gaps.settle(self._over)
+        self.gaps.settle(lambda freed: engine.is_done(freed[0]))
         gap = self.gaps.find(room, lambda freed: self._usable(freed, stream, ahead))
+        if gap is None or gap.rest:
+            self.gaps.settle(self._over)
+            gap = self.gaps.find(room, lambda freed: self._usable(freed, stream, ahead))
         if gap is None:
             raise Refused("MemoryAllocation")
         start, end = gap.start, gap.start + room
@@ -93,7 +96,7 @@ class Pool:
         """Give back free pages, the highest first, as long as `more(reserved bytes)` says so. A page is free where all blocks
         on it are gone and their frees are `over`: known to be done."""
         self.gaps.settle(lambda freed: over(freed[0]))
-        self.freeing = [one for one in self.freeing if not engine.is_done(one[0])]
+        self.freeing = [one for one in self.freeing if not (over(one[0]) and engine.is_done(one[0]))]
         held = [(start, end) for op, start, end in self.freeing if not over(op)]
         for page in sorted(self.pages, reverse=True):
             if not more(len(self.pages) * PAGE):
@@ -108,9 +111,9 @@ class Pool:
         """Give back free pages while at least `least` bytes stay reserved."""
         self.release(lambda reserved: reserved - PAGE >= least)
 
-    def settle(self):
+    def settle(self, over):
         """What a wait does: the free pages above the release threshold go; all of them, where the pool was destroyed."""
-        self.release(self._above_threshold)
+        self.release(self._above_threshold, over)
 
     def _above_threshold(self, reserved):
         return reserved > (self.values[THRESHOLD] if self.alive else 0)

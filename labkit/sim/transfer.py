@@ -112,7 +112,7 @@ def free(address, kinds=("device", "async", "graph")):
     op = engine.Op(block.release, streams.everything())
     streams.orphan(op)
     memory.give_back(block, op)
-    return pools.waited([op]) if block.kind == "async" else [op]
+    return pools.waited([op], op) if block.kind == "async" else [op]
 
 
 def allocate_async(size, stream, source=None):

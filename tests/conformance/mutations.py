@@ -244,7 +244,7 @@ breaks("a free moves its pages", "graph_addresses.py", "Pages stay with the stre
 breaks("pages are taken from the first on", "graph_memory.py", "A launch takes free pages for its last pages first.",
        "for page in reversed(kept)][::-1]", "for page in kept]", "program 57")
 breaks("the oldest pages are taken", "graph_memory.py", "A launch takes the newest of the free pages.",
-       "for page in reversed(_pages().all) if", "for page in _pages().all if", "program 149")
+       "for page in reversed(pages.all) if", "for page in pages.all if", "program 149")
 breaks("pages are not shared", "graph_memory.py", "A launch takes free pages before new ones.",
        "free += _new(missing - len(free))", "free = _new(missing)", "graphs_share_pages")
 breaks("high marks take any value", "graph_memory.py", "A high mark of graph memory is set to 0 only.",
@@ -292,7 +292,7 @@ breaks("a dead pool stays current", "device_pools.py", "When the current pool is
 breaks("the default pool is current", "device_pools.py", "cudaMallocAsync takes from the current pool.",
        "return world.current_pool or default()", "return default()", "which_pool_is_taken_from")
 breaks("waiting gives nothing back", "device_pools.py", "A wait gives free pages back.",
-       "return [engine.Op(_settle, ops), *ops]", "return ops", "one_allocation_of_a_pool")
+       "return [engine.Op(lambda: _settle(over=over), ops), *ops]", "return ops", "one_allocation_of_a_pool")
 breaks("graphs of memory take time", "execute.py", "A graph that only allocates and frees takes a GPU no time.",
        'LIGHT = ("MemAlloc", "MemFree", "Empty")', "LIGHT = ()", "program 166")
 
