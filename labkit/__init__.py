@@ -18,6 +18,7 @@ _ROOMS = {
     "kernel_params": "params", "launched": "update", "set_kernel": "update", "exec_update": "update", "prepare_update": "update",
     "predict": "predict", "predict_order": "predict", "measure": "measure", "recorded": "measurement", "footprint": "footprint", "timeline": "timeline", "stamp": "timeline",
     "draw": "draw", "film": "film", "watch": "watch", "explain": "explain", "in_child": "in_child", "cases": "cases",
+    "check": "exercise", "hint": "exercise", "progress": "solved",
 }
 __all__ = sorted(_ROOMS)
 

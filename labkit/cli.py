@@ -1,6 +1,7 @@
-"""The command `labkit`: lab, doctor, explain, record. Rich and Typer are imported here and nowhere else."""
+"""The command `labkit`: lab, doctor, explain, the exercises, classroom, record. Rich and Typer are imported here and in classroom/commands.py."""
 import contextlib
 import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from labkit import workcopy
+from labkit.classroom.commands import app as classroom
 from labkit.errors import LabError
 
 app = typer.Typer(help="The CUDA Graphs lab kit.", no_args_is_help=True, add_completion=False,
                   pretty_exceptions_enable=False)
+app.add_typer(classroom, name="classroom")
 _out = Console(highlight=False, soft_wrap=True)
 _SAID = {
     "new": "new in work/",
@@ -99,6 +102,68 @@ def explain(code: list[str] = typer.Argument(..., help="A number, a name, CUDA's
     with _explained():
         from labkit.explain import explain as page
         typer.echo(repr(page(" ".join(code))))
+
+
+@contextlib.contextmanager
+def _no_gpu():
+    """Within: a LabError ends the command, and what judges nothing starts no GPU and says nothing of one."""
+    os.environ["LABKIT_BACKEND"] = "sim"
+    with _explained():
+        with contextlib.redirect_stdout(io.StringIO()):
+            import labkit.backend  # noqa: F401
+        yield
+
+
+@app.command()
+def check(exercise: str = typer.Argument(..., help="Its number, such as 05."), limit: float = typer.Option(120, help="Seconds that it may take.")):
+    """Run your saved notebook of an exercise and judge its parts. Exit code 0: all right, 1: not yet."""
+    with _explained():
+        from labkit import labs, terminal
+        said, right = terminal.check(labs.find(exercise), limit)
+        typer.echo(said)
+        raise typer.Exit(0 if right else 1)
+
+
+@app.command()
+def hint(exercise: str = typer.Argument(..., help="Its number, such as 05."), part: str = typer.Argument(None, help="A function; without it the first one not solved.")):
+    """The next of three hints for a part."""
+    with _no_gpu():
+        from labkit import labs, terminal
+        from labkit.exercise import next_hint
+        typer.echo(next_hint(terminal.part_to_hint(labs.find(exercise), part)))
+
+
+@app.command()
+def progress(picture: Path = typer.Option(None, help="Also save the picture of the course there, as a PNG.")):
+    """The exercises, and which of their parts are solved."""
+    with _no_gpu():
+        from labkit import solved, terminal
+        table = Table(box=None, padding=(0, 1))
+        for name, side in (("", "left"), ("exercise", "left"), ("lesson", "left"), ("minutes", "right"), ("parts", "left"), ("hints", "right")):
+            table.add_column(name, justify=side)
+        for number, title, lesson, minutes, marks, hints in terminal.rows():
+            table.add_row(number, Text(title), lesson, str(minutes), Text(marks, style="dim" if "□" in marks else "green"), str(hints or ""))
+        Console(highlight=False).print(table)
+        typer.echo(terminal.following())
+        if picture:
+            solved.progress().save(picture)
+
+
+@app.command()
+def reset(exercise: str = typer.Argument(..., help="Its number, such as 05.")):
+    """Hand out an exercise anew. Your attempt stays beside it, under another name."""
+    with _no_gpu():
+        from labkit import labs, terminal
+        kept = terminal.reset(labs.find(exercise))
+        typer.echo(f"It is as it was handed out. {f'Your attempt is kept as {kept.name}.' if kept else 'You had not changed it.'}\nIf it is open in JupyterLab, close it there without saving, and open it again.")
+
+
+@app.command("next")
+def next_one():
+    """The first exercise that is not done, and where it is."""
+    with _no_gpu():
+        from labkit import terminal
+        typer.echo(terminal.following())
 
 
 @app.command()

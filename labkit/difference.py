@@ -24,7 +24,7 @@ def difference(old, new, labels=None, at=None):
                        "Write err, why = exec_update(executable, new), then at=why.")
     old, new = Read(old, "old"), Read(new, "new")
     found, paired = compare(old, new)
-    both = _Both(old, new, paired, labels)
+    both = Both(old, new, paired, labels)
     both.tell(found)
     if at is not None and at.result != "Success":
         both.refuse(at)
@@ -40,7 +40,7 @@ def difference(old, new, labels=None, at=None):
               "new": {"kinds": new.kinds, "edges": [list(edge) for edge in new.edges]},
               "pairs": [list(pair) for pair in paired], "differences": [{**asdict(d), "text": repr(d)} for d in found],
               "at": None if at is None else {"result": at.result, "position": at.position}}
-    return _picture(title, below, both, shown, alt, source)
+    return panels(title, below, both, shown, alt, source)
 
 
 def _says(at, words):
@@ -52,7 +52,7 @@ def _says(at, words):
     return f"cudaGraphExecUpdate refuses: {at!r}", words
 
 
-class _Both:
+class Both:
     """Two graphs in one numbering, the rows: .rows[k] = (position in old or None, position in new or None).
 
     .edges, .looks, .more: for the old and the new graph, by row: edges, how nodes and edges look, lines to add. .touched: the rows that differ.
@@ -122,8 +122,8 @@ class _Both:
         return (*lines, *(shorten(words, 27) for words in more))
 
 
-def _picture(title, below, both, shown, alt, source):
-    """Two panels on one layout, side by side where both fit, else one above the other."""
+def panels(title, below, both, shown, alt, source, names=("old", "new")):
+    """Two panels on one layout, side by side where both fit, else one above the other. names: what stands above each."""
     number = {k: n for n, k in enumerate(shown)}
     edges = [[(number[a], number[b]) for a, b in part if a in number and b in number] for part in both.edges]
     looks = [{number.get(k) if isinstance(k, int) else (number.get(k[0]), number.get(k[1])): look for k, look in part.items()} for part in both.looks]
@@ -140,7 +140,7 @@ def _picture(title, below, both, shown, alt, source):
         canvas.title(title, canvas.fit(below, WIDTH - 0.3, 9, 9)[0])
         left, y = 0.15, height - top
         for side, (layout, (w, h)) in enumerate(zip(layouts, sizes)):
-            canvas.fig.text(left / WIDTH, y / height, f"{('old', 'new')[side]}: {both.graphs[side]}", size=9, color=QUIET, va="top", weight="bold")
+            canvas.fig.text(left / WIDTH, y / height, f"{names[side]}: {both.graphs[side]}", size=9, color=QUIET, va="top", weight="bold")
             ax = canvas.fig.add_axes([left / WIDTH, (y - head - h) / height, max(w, 0.1) / WIDTH, max(h, 0.1) / height])
             here = [both.rows[k][side] is not None for k in shown]
             ghosts(ax, layout, [n for n, there in enumerate(here) if not there])

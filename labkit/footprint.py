@@ -16,6 +16,7 @@ from functools import partial
 from labkit import recordings
 from labkit.backend import backend, cudart
 from labkit.errors import LabError, ok
+from labkit.gpu_lock import gpu_to_yourself
 from labkit.measure import NO_RECORDING, Figures, blame, roles_of
 from labkit.recordings import Provenance
 
@@ -63,8 +64,9 @@ def footprint(experiment, makers, *, setup=None, stream=None, count=64, **params
     Each is called make(**params), or make(made, **params) with made = setup(**params), and returns an executable,
     or a tuple or list of executables that count as one. With `stream` each is uploaded too. All are destroyed in
     the end. Larger counts are more exact: at least `count` are made. Free memory belongs to the whole GPU, so
-    other programs that allocate meanwhile disturb it. Raises LabError as measure() does, for a maker that returns
-    something else, and where the free memory never falls. On the simulator two of each are made.
+    other programs that allocate meanwhile disturb it; whoever measures waits (gpu_to_yourself). Raises LabError
+    as measure() does, for a maker that returns something else, and where the free memory never falls. On the
+    simulator two of each are made.
     Stands for: CUDA Runtime API, cudaMemGetInfo, cudaGraphInstantiate, cudaGraphUpload.
     """
     params, roles = recordings.plain(params), roles_of(experiment, makers, setup)
@@ -85,9 +87,10 @@ def footprint(experiment, makers, *, setup=None, stream=None, count=64, **params
         device, host = (Figures({name: entry[what][name] for name in makers}) for what in ("device", "host"))
         return Footprint(experiment, params, device, host, entry["count"], Provenance(**entry["provenance"]))
     found = {}
-    for name, make in calls.items():
-        with blame(name, experiment):
-            found[name] = _made(lambda keep: _between_falls(make, keep, count), stream)
+    with gpu_to_yourself(experiment):
+        for name, make in calls.items():
+            with blame(name, experiment):
+                found[name] = _made(lambda keep: _between_falls(make, keep, count), stream)
     device, host = (Figures({name: sizes[k] for name, sizes in found.items()}) for k in (0, 1))
     provenance = recordings.here()
     recordings.save_if_asked("footprints", experiment, params, key, provenance, device=device, host=host, count=count)

@@ -28,6 +28,7 @@ from functools import partial
 from labkit import recordings
 from labkit.backend import backend, cudart
 from labkit.errors import LabError, ok
+from labkit.gpu_lock import gpu_to_yourself
 from labkit.measurement import Figures, Measurement, Stages, Stat, as_entry, from_entry, stat  # noqa: F401
 from labkit.rounds import different, in_words, rounds_of, run_through, same_stages, time_call, varied
 
@@ -45,9 +46,9 @@ def measure(experiment, variants, *, setup=None, stream=None, repeat=30, warmup=
     0.1 µs of Python's own), and the last yield counts as the return: then comes the wait for the GPU, and
     only then the rest of the function. vary={"batch": [3, 8, 1, 5]} passes the next of these values in
     each of the `repeat` rounds, the same to all variants, and the warm-up goes through them once.
-    Garbage collection waits meanwhile. Raises LabError for a variant that is no `def`, one that raises or
-    returns an error code, one that leaves a capture open, one whose stages differ from call to call, and
-    values that do not vary.
+    Garbage collection waits meanwhile, and so does whoever else measures on this GPU (gpu_to_yourself).
+    Raises LabError for a variant that is no `def`, one that raises or returns an error code, one that leaves
+    a capture open, one whose stages differ from call to call, and values that do not vary.
     Stands for: CUDA C++ Best Practices Guide, Timing.
     """
     params, roles = recordings.plain(params), roles_of(experiment, variants, setup)
@@ -61,23 +62,23 @@ def measure(experiment, variants, *, setup=None, stream=None, repeat=30, warmup=
         made = [setup(**params)] if setup else []
     calls = {name: partial(fn, *made, **params) for name, fn in variants.items()}
     sync = partial(cudart.cudaStreamSynchronize, stream) if stream is not None else cudart.cudaDeviceSynchronize
-    stages = {}
-    for values in _warm_up(rounds, warmup, variants) if backend.name == "gpu" else different(rounds)[:3]:
-        for name, call in calls.items():
-            with blame(name, experiment):
-                found = try_out(partial(call, **values), stream, sync)
-                same_stages(stages.setdefault(name, found), found)
+    stages, times = {}, {name: [] for name in calls}
+    with gpu_to_yourself(experiment):
+        for values in _warm_up(rounds, warmup, variants) if backend.name == "gpu" else different(rounds)[:3]:
+            for name, call in calls.items():
+                with blame(name, experiment):
+                    found = try_out(partial(call, **values), stream, sync)
+                    same_stages(stages.setdefault(name, found), found)
+        with no_collection():
+            for values in rounds if backend.name == "gpu" else []:
+                for name, call in calls.items():
+                    with blame(name, experiment):
+                        times[name].append(time_call(partial(call, **values), sync, stages.get(name, ())))
     if backend.name != "gpu":
         entry = recordings.find("measurements", experiment, named, key)
         if entry is None:
             return Measurement(experiment, named, missing=NO_RECORDING, vary=vary)
         return from_entry(experiment, named, entry, variants, vary)
-    times = {name: [] for name in calls}
-    with no_collection():
-        for values in rounds:
-            for name, call in calls.items():
-                with blame(name, experiment):
-                    times[name].append(time_call(partial(call, **values), sync, stages.get(name, ())))
     stats = {name: [stat(ns) for ns in zip(*spent)] for name, spent in times.items()}       # of each stage, cpu, e2e
     cpu, e2e = (Figures({name: found[k] for name, found in stats.items()}) for k in (-2, -1))
     parts = Figures({name: Stages(zip(stages.get(name, ()), found)) for name, found in stats.items()})

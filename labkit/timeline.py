@@ -16,6 +16,7 @@ from labkit import recordings
 from labkit.arrays import empty, to_host
 from labkit.backend import backend, cudart
 from labkit.errors import LabError, ok
+from labkit.gpu_lock import gpu_to_yourself
 from labkit.kernels import Kernel
 from labkit.measure import NO_RECORDING, Figures, blame, roles_of, try_out
 from labkit.predict import number
@@ -74,9 +75,9 @@ def timeline(experiment, variants, *, setup=None, kernels=20, **params):
 
     A variant gets the buffer to stamp and the number of kernels: fn(stamps, kernels, **params) with
     launch(stream, stamp, 1, 1, stamps, i) for each i. With setup, made = setup(stamps, kernels, **params)
-    and fn(made, **params). Each runs five times; the run of median length is kept. Where a variant
-    stamps twice, as when it launches a graph again, the last stamps count. Raises LabError as measure()
-    does, and when a kernel left no stamp. On the simulator nothing runs.
+    and fn(made, **params). Each runs five times, while others who measure wait (gpu_to_yourself); the run of
+    median length is kept. Where a variant stamps twice, as when it launches a graph again, the last stamps
+    count. Raises LabError as measure() does, and when a kernel left no stamp. On the simulator nothing runs.
     """
     if not isinstance(kernels, int) or kernels < 2:
         raise LabError(f"timeline() got kernels = {kernels!r}.", "A gap needs at least two kernels.", "Use a whole number, such as 20.")
@@ -92,8 +93,8 @@ def timeline(experiment, variants, *, setup=None, kernels=20, **params):
     with blame("setup", experiment):
         made = [setup(stamps, kernels, **params)] if setup else [stamps, kernels]
     runs = {name: [] for name in variants}
-    for _ in range(5):
-        for name, fn in variants.items():
+    with gpu_to_yourself(experiment):
+        for name, fn in list(variants.items()) * 5:
             with blame(name, experiment):
                 ok(cudart.cudaMemset(stamps.ptr, 0, stamps.nbytes))
                 ok(cudart.cudaDeviceSynchronize())      # a non-blocking stream does not wait for the memset

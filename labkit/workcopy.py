@@ -118,13 +118,13 @@ def _bring(source, work, name, handed):
     try:
         mine = _read(target)
         if mine is None:
-            _write(target, data)
+            write(target, data)
             handed.note(name, newest, data)
             yield Note("new", name)
         elif sources(mine) in (newest, handed.sources(name)):
             new_outputs = handed.sources(name) == newest and handed.bytes(name) != _digest(data)
             if sources(mine) != newest or new_outputs:
-                _write(target, data)
+                write(target, data)
                 yield Note("replaced", name)
             handed.note(name, newest, data)
         elif newest != handed.sources(beside(name)) and (newest != handed.sources(name) or _broken(name, sources(mine))):
@@ -132,7 +132,7 @@ def _bring(source, work, name, handed):
             if theirs is not None and sources(theirs) not in (newest, handed.sources(beside(name))):
                 yield Note("waiting", name)
                 return
-            _write(new, data)
+            write(new, data)
             handed.note(beside(name), newest, data)
             yield Note("beside", name)
     except OSError as no:
@@ -157,7 +157,7 @@ def _read(path):
         return None
 
 
-def _write(path, data):
+def write(path, data):
     """All of `data` or nothing, so that an interrupt leaves the old file whole. Read-only flags are no protest."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(prefix=".labkit-", dir=path.parent)
@@ -195,4 +195,4 @@ class _Manifest:
         self.files[name] = [newest, _digest(data)]
 
     def save(self):
-        _write(self.path, json.dumps({"files": self.files}, indent=1, sort_keys=True).encode())
+        write(self.path, json.dumps({"files": self.files}, indent=1, sort_keys=True).encode())

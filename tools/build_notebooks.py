@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build notebooks/ from authoring/lessons/, keeping the outputs that were recorded.
+"""Build notebooks/ from authoring/lessons/, keeping the outputs that were recorded, and exercises/ and solutions/ from authoring/labs/.
 
     build_notebooks.py              write the notebooks and authoring/unrecorded.txt
     build_notebooks.py --check      write nothing; exit 1 and say what differs
@@ -23,17 +23,19 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from labkit import cells  # noqa: E402
+import labs_source  # noqa: E402
 import lint_lessons  # noqa: E402
 
 FIGURES = ("measurements", "timelines", "footprints", "lessons", "libraries")  # folders of a recording, and of labkit/data
+FOLDERS = ("notebooks", "exercises", "solutions")
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
 
 
-def from_source(source, name):
-    """A notebook without outputs from py:percent text. Cell ids are `name-NN`, by position."""
+def from_source(source, name, recordable=True):
+    """A notebook without outputs from py:percent text. Cell ids are `name-NN`, by position. recordable: code cells carry their digest."""
     parsed = lint_lessons.parse(source)
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
     for index, cell in enumerate(parsed.cells):
@@ -41,9 +43,21 @@ def from_source(source, name):
         metadata = {"tags": sorted(cells.tags(cell))} if cells.tags(cell) else {}
         notebook.cells.append(
             make(source=cell.source.strip("\n"), metadata=metadata, id=f"{name}-{index:02d}"))
-    for cell, digest in zip(cells.code_cells(notebook), cells.digests(notebook)):
+    for cell, digest in zip(cells.code_cells(notebook), cells.digests(notebook) if recordable else ()):
         cell.metadata["labkit"] = {"digest": digest}
     return notebook
+
+
+def exercises(root):
+    """{path relative to `root`: text} of what authoring/labs/ gives: each exercise with stubs, and solved."""
+    files = {}
+    for lab in sorted((root / "authoring/labs").glob("*.py")):
+        text = lab.read_text(encoding="utf-8")
+        for folder, source in (("exercises", labs_source.stub(text)), ("solutions", labs_source.solution(text))):
+            notebook = from_source(source, lab.stem.replace("_", "-"), recordable=False)
+            nbformat.validate(notebook)
+            files[f"{folder}/{lab.stem}.ipynb"] = nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
+    return files
 
 
 def take_outputs(notebook, *sources):
@@ -79,18 +93,18 @@ def build(root, recording=None):
             if not cells.recorded(cell):
                 unrecorded.append(f"{name}: {index:02d} {cell.source.splitlines()[0]}\n")
     files["authoring/unrecorded.txt"] = "".join(sorted(unrecorded))
-    return files
+    return {**files, **exercises(root)}
 
 
 def stale(root, files):
-    """Notebooks in `root` that no lesson builds."""
-    built = (f"notebooks/{path.name}" for path in sorted((root / "notebooks").glob("*.ipynb")))
+    """Notebooks in `root` that no source builds."""
+    built = (f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((root / folder).glob("*.ipynb")))
     return [path for path in built if path not in files]
 
 
 def differences(root, files):
     """One line a file that is not what `files` says, with the first lines that differ."""
-    out = [f"{path}: no lesson builds it" for path in stale(root, files)]
+    out = [f"{path}: no source builds it" for path in stale(root, files)]
     for path, wanted in files.items():
         here = root / path
         found = here.read_bytes().decode("utf-8") if here.is_file() else None
@@ -132,6 +146,7 @@ def main(argv=None):
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     errors, warnings = lint_lessons.lint(args.root / "authoring/lessons")
+    errors += lint_lessons.lint_labs(args.root / "authoring/labs")
     for line in warnings:
         print("warning:", line, file=sys.stderr)
     for line in errors:
@@ -144,10 +159,10 @@ def main(argv=None):
         return 1 if wrong or errors else 0
     if args.recording:
         print("figures taken:", ", ".join(take_data(args.root, args.recording)) or "none")
-    (args.root / "notebooks").mkdir(exist_ok=True)
     for path in stale(args.root, files):
         (args.root / path).unlink()
     for path, text in files.items():
+        (args.root / path).parent.mkdir(exist_ok=True)
         (args.root / path).write_text(text, encoding="utf-8", newline="\n")
     if picture := readme_picture(files):
         (args.root / "docs").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The rules a lesson keeps (CONTRIBUTING says why). `build_notebooks.py` runs this; so do the tests."""
+"""The rules a lesson and an exercise keep (CONTRIBUTING says why). `build_notebooks.py` runs this; so do the tests."""
 
 import ast
 import io
@@ -7,6 +7,7 @@ import tokenize
 
 import jupytext
 
+import labs_source
 from labkit import cells
 
 WORDS, LINES, CELLS = 70, 12, 30
@@ -44,7 +45,7 @@ def names(source):
 
 def lint_code(source, first):
     """What is wrong with one code cell; `first` says that it is the first of its lesson."""
-    lines = [line for line in source.splitlines() if line.strip()]
+    lines = [line for line in labs_source.stub(source + "\n").splitlines() if line.strip()]
     if len(lines) > LINES:
         yield f"{len(lines)} lines of code, at most {LINES}"
     try:
@@ -52,7 +53,7 @@ def lint_code(source, first):
     except SyntaxError as error:
         yield f"not plain Python ({error.msg}); magics do not run outside Jupyter"
         return
-    if not body:
+    if not body and "hint(" not in source:
         yield "no code in it"
     elif first and not (len(lines) == 1 and len(body) == 1 and isinstance(body[0], ast.ImportFrom)
                         and body[0].module.split(".")[0] == "labkit"):
@@ -100,3 +101,22 @@ def lint(folder):
         errors += [f"{path.name}: {line}" for line in found[0]]
         warnings += [f"{path.name}: {line}" for line in found[1]]
     return errors, warnings
+
+
+def lint_labs(folder):
+    """Errors over every exercise in `folder`, each `NN_slug.py: ...`: the rules of a lesson, less its tags, and those of a part."""
+    errors = []
+    for path in sorted(folder.glob("*.py")):
+        if not re.fullmatch(r"\d\d_[a-z0-9_]+", path.stem):
+            errors.append(f"{path.name}: an exercise is named NN_slug.py")
+        notebook = parse(path.read_text(encoding="utf-8"))
+        found = [line for line in lint_notebook(notebook)[0] if not line.startswith("no cell carries")]
+        for index, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code":
+                found += [f"cell {index}: {line}" for line in labs_source.lint_cell(cell["source"])]
+        named = labs_source.parts(notebook)
+        found += [] if named else ["no part: no ### BEGIN SOLUTION"]
+        asked = "\n".join(cells.text(cell["source"]) for cell in notebook["cells"])
+        found += [f"no cell with {call}({name})" for name in named for call in ("check", "hint") if f"{call}({name})" not in asked]
+        errors += [f"{path.name}: {line}" for line in found]
+    return errors

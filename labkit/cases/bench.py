@@ -135,17 +135,20 @@ class Bench:
     def parts_of(self, result, *wanted):
         """The things a program returned, checked against the contract: "graph", "executable" or "function" each. More may follow."""
         given = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        self.take_over(given)
         types = {"graph": cudart.cudaGraph_t, "executable": cudart.cudaGraphExec_t}
         fits = len(given) >= len(wanted) and all(isinstance(one, types[word]) and int(one) if word in types else callable(one) for one, word in zip(given, wanted))
         if not fits:
             found = ", ".join("None" if one is None else type(one).__name__ for one in given)
             raise Trouble(f"{self.what}: expected back: {', '.join(wanted)}; found: {found}.")
-        for one, word in zip(given, wanted):
-            if word == "graph" and all(int(one) != int(other) for other in self._graphs):
-                self._graphs.append(one)
-            if word == "executable" and all(int(one) != int(other) for other in self._execs):
-                self._execs.append(one)
         return given[:len(wanted)] if len(wanted) > 1 else given[0]
+
+    def take_over(self, given):
+        """Graphs and executables among these are destroyed with this run."""
+        for one in given:
+            mine = self._graphs if isinstance(one, cudart.cudaGraph_t) else self._execs if isinstance(one, cudart.cudaGraphExec_t) else None
+            if mine is not None and int(one) and all(int(one) != int(other) for other in mine):
+                mine.append(one)
 
     def executable(self, graph):
         """The graph instantiated; Trouble with the code where CUDA refuses."""
@@ -169,7 +172,8 @@ class Bench:
         found = arrays.to_host(found) if isinstance(found, arrays.DeviceArray) else np.asarray(found)
         expected = np.asarray(expected)
         if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-4, atol=1e-4):
-            raise Trouble(f"{self.what}, {when}:\n  expected {name} = {some(expected)}\n  found    {name} = {some(found)}")
+            first, start = _from(found, expected)
+            raise Trouble(f"{self.what}, {when}:\n  expected {name}{first} = {some(expected.reshape(-1)[start:])}\n  found    {name}{first} = {some(found.reshape(-1)[start:])}")
 
     def expect_kinds(self, graph, **least):
         """Trouble unless the graph has at least so many nodes of each kind."""
@@ -213,6 +217,14 @@ def _left(graph):
     freed = {int(ok(cudart.cudaGraphMemFreeNodeGetParams(node))) for kind, node in nodes if kind == "MemFree"}
     made = [int(ok(cudart.cudaGraphMemAllocNodeGetParams(node)).dptr) for kind, node in nodes if kind == "MemAlloc"]
     return [address for address in made if address not in freed]
+
+
+def _from(found, expected):
+    """(" from element 600 on", 600): where values are to be shown from, so that a difference is among them; ("", 0) for the first five."""
+    if found.shape != expected.shape:
+        return "", 0
+    first = int(np.argmax(~np.isclose(found, expected, rtol=1e-4, atol=1e-4).reshape(-1)))
+    return ("", 0) if first < 5 else (f" from element {first} on", first)
 
 
 def _line_of(error, program):

@@ -44,7 +44,7 @@ def conda():
 
 def test_every_direct_dependency_has_its_exact_version_in_constraints():
     pinned = constraints()
-    direct = [Requirement(line) for line in [*project()["dependencies"], *extra("lab"), *extra("dev")]]
+    direct = [Requirement(line) for line in [*project()["dependencies"], *extra("lab"), *extra("dev"), *extra("classroom")]]
     assert len(direct) > 10
     for requirement in direct:
         assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
@@ -125,4 +125,4 @@ def test_pip_resolves_what_conda_hands_it(tmp_path):
 
 def test_pip_resolves_the_cuda_13_line_too(tmp_path):
     """On this Python; the workflows run it on each of the three."""
-    assert_pinned(resolve(tmp_path, "--constraint", "constraints.txt", "--editable", ".[lab,dev,cuda13]"), "cuda13")
+    assert_pinned(resolve(tmp_path, "--constraint", "constraints.txt", "--editable", ".[lab,dev,classroom,cuda13]"), "cuda13")

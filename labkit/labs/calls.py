@@ -1,0 +1,174 @@
+"""What an answer asked of CUDA while it ran: to count, to see who was destroyed, and to refuse what is gone.
+
+Some things can't be read back: how often a graph was launched, whether an executable was destroyed. Calls listens at
+the names of cudart for as long as the answer runs. What was written as something else, say `go = cudart.cudaGraphLaunch` in an
+earlier cell, it does not hear; the messages say what is counted.
+"""
+import contextlib
+import functools
+
+from labkit import graph as graphs
+from labkit.backend import cudart
+from labkit.errors import LabError
+
+NOT_READY = 600
+_INSTANTIATE = ("cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams")
+_CREATE = ("cudaStreamCreate", "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority")
+WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
+MAKES = {**dict.fromkeys(("cudaStreamEndCapture", "cudaGraphCreate", "cudaGraphClone"), "graph"),
+         **dict.fromkeys(_INSTANTIATE, "executable"), **dict.fromkeys(_CREATE, "stream")}
+ENDS = {"cudaGraphDestroy": "graph", "cudaGraphExecDestroy": "executable", "cudaStreamDestroy": "stream"}
+TAKES = {**ENDS, **dict.fromkeys((*_INSTANTIATE, "cudaGraphGetNodes", "cudaGraphClone"), "graph"),
+         **dict.fromkeys(("cudaGraphLaunch", "cudaGraphUpload", "cudaGraphExecGetFlags"), "executable"),
+         **dict.fromkeys(("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaStreamSynchronize"), "stream")}     # what the first argument is
+
+
+def number(handle):
+    """A handle as an int; -1 for what is none, whatever it is: it may have come from an answer."""
+    try:
+        return int(handle or 0)
+    except Exception:
+        return -1
+
+
+def shown(value, most=80):
+    """What an answer returned, for a message: its repr, or its type where that fails."""
+    try:
+        return repr(value)[:most]
+    except Exception:
+        return type(value).__name__
+
+
+
+def kind(result):
+    """What was returned, in a word."""
+    return "None" if result is None else type(result).__name__
+
+
+@contextlib.contextmanager
+def following(*names):
+    """{name: [(arguments, answer)]} of the calls of cudart that are made meanwhile: what was destroyed, what was allocated.
+
+    What is destroyed cannot be asked whether it is still there; so the calls are written down.
+    """
+    calls = {name: getattr(cudart, name) for name in names}
+    made = {name: [] for name in names}
+
+    def follow(name):
+        def call(*arguments, **more):
+            answer = calls[name](*arguments, **more)
+            made[name].append((arguments, answer))
+            return answer
+        return call
+    for name in names:
+        setattr(cudart, name, follow(name))
+    try:
+        yield made
+    finally:
+        for name in names:
+            setattr(cudart, name, calls[name])
+
+
+class Calls:
+    """What an answer asks of CUDA as cudart.name(...) while it runs: to count, and to see who was destroyed.
+
+    .asked: [(name, first argument, second)], handles as ints. .there: {"graph", "executable", "stream": {handle: what the answer
+    made and did not destroy}}. .gone: {(kind, handle)} destroyed. .nodes, .flags: {executable: nodes of its graph, flags it was made with}.
+    .busy: was there work left in t.stream when it returned? A call with what is gone is refused before CUDA sees it.
+    keep: handles that the answer may not destroy; it is told success, and they stay. look(graph): looks at each graph before it
+    becomes an executable; the words that it returns are raised.
+    """
+
+    def __init__(self, t, keep=(), look=None):
+        self.t, self.look, self.keep, self.asked, self.gone, self.busy = t, look, {int(one) for one in keep}, [], set(), False
+        self.there, self.nodes, self.flags = {"graph": {}, "executable": {}, "stream": {}}, {}, {}
+
+    def run(self, answer, *args):
+        """t.run(answer, *args), listened to. What the answer leaves behind is t's from then on."""
+        @functools.wraps(answer)
+        def followed(*given):
+            before = {name: getattr(cudart, name) for name in {*MAKES, *TAKES, *WAITS}}
+            for name, call in before.items():
+                setattr(cudart, name, functools.partial(self._call, name, call))
+            try:
+                result = answer(*given)
+            finally:
+                for name, call in before.items():
+                    setattr(cudart, name, call)
+                self.t._streams += self.there["stream"].values()        # a capture that is open there is ended, too
+            self.busy = int(cudart.cudaStreamQuery(self.t.stream)[0]) == NOT_READY
+            return result
+        try:
+            return self.t.run(followed, *args)
+        finally:
+            for graph in self.there["graph"].values():
+                self.t.own(graph)
+            for executable in self.there["executable"].values():
+                self.t.parts_of(executable, "executable")
+
+    def _call(self, name, call, *args, **named):
+        given = [*args, *named.values()]
+        first, second = [*map(number, given), 0, 0][:2]
+        kind = TAKES.get(name)
+        if (kind, first) in self.gone:
+            raise LabError(f"{name} was given the handle of a destroyed {kind}.", "Behind such a handle is nothing, or somebody else; on a GPU this may end the program.",
+                           "Destroy it after its last use.")
+        self.asked.append((name, first, second))
+        if name in ENDS and first in self.keep:
+            return (cudart.cudaError_t.cudaSuccess,)
+        count = 0
+        if name in _INSTANTIATE:
+            count, wrong = self._looked_at(given)
+            if wrong:
+                raise LabError("The graph that is to become an executable would write where it may not.", wrong, "Launch no more than there is.")
+        result = call(*args, **named)
+        if int(result[0]) == 0:
+            self._note(name, first, count, given, result)
+        return result
+
+    def _looked_at(self, given):
+        if not given or number(given[0]) <= 0:             # CUDA is the one to refuse it
+            return 0, None
+        return len(graphs.nodes(given[0])), self.look(given[0]) if self.look else None
+
+    def _note(self, name, first, count, given, result):
+        if name in ENDS:
+            self.there[ENDS[name]].pop(first, None)
+            self.gone.add((ENDS[name], first))
+        elif name in MAKES and number(result[1]) > 0:
+            made = number(result[1])
+            self.there[MAKES[name]][made] = result[1]
+            self.gone.discard((MAKES[name], made))         # a handle may come again
+            if name in _INSTANTIATE:
+                extra = given[1] if len(given) > 1 else 0
+                self.nodes[made], self.flags[made] = count, int(getattr(extra, "flags", extra))
+                if name.endswith("Params") and self.flags[made] & cudart.cudaGraphInstantiateFlags.cudaGraphInstantiateFlagUpload:
+                    self.asked.append(("cudaGraphUpload", made, number(extra.uploadStream)))
+
+    def of(self, *names):
+        """The calls of these names, in order."""
+        return [one for one in self.asked if one[0] in names]
+
+    def alive(self, result, kind):
+        """What the answer returned, of this kind ("graph", "executable"), and not destroyed: else Trouble."""
+        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        self.t.want((kind, number(first)) not in self.gone, f"back: the {kind}, to be used", f"a {kind} that the function has destroyed")
+        return self.t.parts_of(result, kind)
+
+    def tidied(self, *kinds):
+        """Trouble unless the answer destroyed all that it made of these kinds."""
+        for kind in kinds:
+            left = len(self.there[kind])
+            self.t.want(not left, f"each {kind} that the function made is destroyed in the end", f"{left} {kind}{'s' * (left > 1)} not destroyed")
+
+    def launches(self, count, *, made=1):
+        """Trouble unless the answer made so many executables and launched so often, always in t.stream."""
+        found, executables = self.of("cudaGraphLaunch"), len(self.of(*_INSTANTIATE))
+        note = "" if found else " (the check counts what is written as cudart.cudaGraphLaunch)"
+        self.t.want(len(found) == count, f"{count} launch{'es' * (count != 1)} of an executable", f"{len(found)}{note}")
+        self.t.want(executables == made, f"{made} instantiation{'s' * (made != 1)}", f"{executables}")
+        other = [one for one in found if one[2] != number(self.t.stream)]
+        self.t.want(not other, "every launch in the stream that was given", f"{len(other)} in another stream")
+
+    def waited(self):
+        self.t.want(not self.busy, "all work is finished when the function returns", "the stream still had work to do")
