@@ -3,7 +3,6 @@
 Memory here is lent from a shelf, as CuPy and PyTorch do it: what nobody holds any more goes to whoever asks next. So
 an answer that keeps nothing gets somebody else's numbers, and never freed memory.
 """
-import ctypes
 import gc
 import time
 import weakref
@@ -15,7 +14,7 @@ from labkit.errors import ok
 from labkit.keep_alive import drain
 from labkit.labs.calls import kind
 from labkit.labs.judging import Lab
-from labkit.labs.memory import argument
+from labkit.labs.memory import HostMemory, argument
 from labkit.update import launched
 
 LAB = Lab("14_keep", "Keep it alive", lesson="14", minutes=10)
@@ -34,19 +33,6 @@ class Pinned:
 
     def __init__(self, memory):
         self.array = memory.view()
-
-
-class HostMemory:
-    """A piece of pinned memory: .ptr, and free(), as the Try wants it to take it down."""
-
-    def __init__(self, size):
-        self.size, self.ptr = size, int(ok(cudart.cudaMallocHost(4 * size)))
-
-    def view(self):
-        return np.frombuffer((ctypes.c_float * self.size).from_address(self.ptr), np.float32)
-
-    def free(self):
-        ok(cudart.cudaFreeHost(self.ptr))
 
 
 class Shelf:

@@ -8,7 +8,7 @@ from labkit.errors import ok
 from labkit.labs.calls import Calls, shown
 from labkit.labs.caution import within
 from labkit.labs.judging import Lab
-from labkit.labs.lab_18 import Work, wrapped
+from labkit.labs.held import Work, wrapped
 
 LAB = Lab("19_modes", "Modes", lesson="12", minutes=10)
 MODES = {mode.name.removeprefix("cudaStreamCaptureMode"): mode for mode in cudart.cudaStreamCaptureMode}

@@ -6,9 +6,8 @@ from labkit.arrays import DeviceArray
 from labkit.labs.calls import Calls
 from labkit.labs.caution import beyond
 from labkit.labs.judging import Lab
-from labkit.labs.memory import argument, taken
-from labkit.labs.lab_14 import HostMemory
-from labkit.labs.lab_18 import later
+from labkit.labs.memory import HostMemory, argument, taken
+from labkit.labs.held import later
 from labkit.update import launched
 
 LAB = Lab("20_five_broken", "Five broken captures", lesson="16", minutes=20)

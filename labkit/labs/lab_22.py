@@ -7,7 +7,7 @@ from labkit.kernels import axpy, fill, launch
 from labkit.labs.calls import Calls, kind, shown
 from labkit.labs.caution import GLOBAL, busy, within
 from labkit.labs.judging import Lab
-from labkit.labs.lab_18 import Work, wrapped
+from labkit.labs.held import Work, wrapped
 
 LAB = Lab("22_first_failure", "First failure", lesson="15", minutes=8)
 NOT_READY, UNJOINED, INVALIDATED = (getattr(cudart.cudaError_t, name) for name in ("cudaErrorNotReady", "cudaErrorStreamCaptureUnjoined", "cudaErrorStreamCaptureInvalidated"))

@@ -6,9 +6,8 @@ from labkit.cases.parts import _numbers
 from labkit.errors import ok
 from labkit.labs.calls import Calls, following, number
 from labkit.labs.judging import Lab
-from labkit.labs.memory import argument
-from labkit.labs.lab_14 import HostMemory
-from labkit.labs.lab_18 import held, later, wrapped
+from labkit.labs.memory import HostMemory, argument
+from labkit.labs.held import held, later, wrapped
 from labkit.update import launched
 
 LAB = Lab("23_fresh_numbers", "Fresh numbers", lesson="16", minutes=12)

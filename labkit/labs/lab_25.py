@@ -1,8 +1,6 @@
 """25: a network of two layers, captured, served for batches of any size, and faster than the plain stream."""
 import contextlib
-import ctypes
 import functools
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -10,76 +8,13 @@ from labkit import kernels
 from labkit.arrays import to_host
 from labkit.backend import cudart
 from labkit.errors import ok
-from labkit.kernels import dense, launch
 from labkit.labs.judging import Lab
+from labkit.labs.network import batch_of, expected, in_a_plain_stream, layers, network, some_rows, weights
 
 LAB = Lab("25_capstone", "Capstone", lesson="07", minutes=30)
 GLOBAL = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
-UP, DOWN = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
 FASTER = 1.3
 ROWS = (4, 12, 30)         # the most rows of a batch
-
-
-class _Pinned:
-    """A float32 array in pinned memory: .array. A Try frees it with its buffers, when nothing runs any more."""
-
-    def __init__(self, t, rows, cols):
-        self.address = ok(cudart.cudaMallocHost(rows * cols * 4))
-        t._buffers.append(self)
-        self.array = np.frombuffer((ctypes.c_float * (rows * cols)).from_address(self.address), np.float32).reshape(rows, cols)
-        self.array[:] = 0
-
-    def free(self):
-        ok(cudart.cudaFreeHost(self.address))
-
-
-def _weights(t, rows, cols):
-    """-1, 0 or 1: every sum is a whole number that float32 holds exactly."""
-    return t.random.integers(-1, 2, (rows, cols)).astype(np.float32)
-
-
-def _network(t):
-    """What a learner gets as `net`."""
-    t.what = f"With a network for up to {t.size} rows"
-    most, (inner, middle, cols) = t.size, (int(n) for n in t.random.integers(9, 25, 3))
-    return SimpleNamespace(most=most, inner=inner, middle=middle, cols=cols, w1=t.buffer(_weights(t, inner, middle)), w2=t.buffer(_weights(t, middle, cols)),
-                           **{name: t.buffer(t.numbers(most * length)) for name, length in (("x", inner), ("hidden", middle), ("out", cols))},
-                           host_in=_Pinned(t, most, inner).array, host_out=_Pinned(t, most, cols).array)
-
-
-def _expected(net, x, first=None, second=None):
-    """(hidden, out) by NumPy, with the weights that the GPU holds unless others are given."""
-    w1 = to_host(net.w1).reshape(net.inner, net.middle) if first is None else first
-    w2 = to_host(net.w2).reshape(net.middle, net.cols) if second is None else second
-    hidden = np.maximum(x @ w1, 0)
-    return hidden, hidden @ w2
-
-
-def _batch(t, net, rows):
-    return t.numbers(rows * net.inner).reshape(rows, net.inner)
-
-
-def _some_rows(t):
-    """Sizes to try: one row, all rows, and some between, in no order."""
-    between = [int(n) for n in t.random.permutation(np.arange(2, t.size))[:3]]
-    return [int(n) for n in t.random.permutation([1, t.size, *between])]
-
-
-def _layers(t, net, rows):
-    """Both layers, queued by the judge."""
-    ok(launch(t.stream, dense, -(-rows * net.middle // 256), 256, net.hidden, net.x, net.w1, rows, net.inner, net.middle, 1))
-    ok(launch(t.stream, dense, -(-rows * net.cols // 256), 256, net.out, net.hidden, net.w2, rows, net.middle, net.cols, 0))
-
-
-def _plain(t, net, batch):
-    """The same work in a plain stream: what a served batch is timed against."""
-    rows = len(batch)
-    net.host_in[:rows] = batch
-    ok(cudart.cudaMemcpyAsync(net.x.ptr, net.host_in.ctypes.data, rows * net.inner * 4, UP, t.stream))
-    _layers(t, net, rows)
-    ok(cudart.cudaMemcpyAsync(net.host_out.ctypes.data, net.out.ptr, rows * net.cols * 4, DOWN, t.stream))
-    ok(cudart.cudaStreamSynchronize(t.stream))
-    return net.host_out[:rows].copy()
 
 
 def _in_a_capture(t, answer):
@@ -113,14 +48,14 @@ def _beside(t, when, name, found, rows, right, old):
     "Two launches of dense on the stream. In the second one, middle stands where inner stood, cols where middle stood, and the last argument is 0."))
 def two_layers(t, answer):
     """Two dense kernels, the second after the first: hidden = relu(x w1), then out = hidden w2, for the first rows only."""
-    net = _network(t)
-    for rows in _some_rows(t):
+    net = network(t)
+    for rows in some_rows(t):
         graph = t.parts_of(t.run(_in_a_capture(t, answer), t.stream, net, rows), "graph")
         t.shape(graph, {"first": "dense", "second": "dense"}, [("first", "second")])
         executable = t.executable(graph)
         for which in (1, 2):
             x, old_hidden, old_out = t.fresh(net.x, net.hidden, net.out)
-            hidden, out = _expected(net, x.reshape(net.most, net.inner)[:rows])
+            hidden, out = expected(net, x.reshape(net.most, net.inner)[:rows])
             t.launch(executable, which)
             _beside(t, f"with {rows} of {net.most} rows", "net.hidden", to_host(net.hidden), rows, hidden, old_hidden)
             _beside(t, f"with {rows} of {net.most} rows", "net.out", to_host(net.out), rows, out, old_out)
@@ -133,16 +68,16 @@ def two_layers(t, answer):
     "A copy that is captured is the asynchronous one of lesson 02, on the capturing stream, once up and once down. Between them call your part 1."))
 def captured(t, answer):
     """A graph of four nodes in a row: a copy to the GPU, two dense kernels, a copy back, for the first rows only."""
-    net = _network(t)
-    for rows in _some_rows(t):
+    net = network(t)
+    for rows in some_rows(t):
         graph = t.parts_of(t.run(answer, t.stream, net, rows), "graph")
         row = ["in", "first", "second", "out"]
         t.shape(graph, dict(zip(row, ("Memcpy", "dense", "dense", "Memcpy"))), list(zip(row, row[1:])))
         executable = t.executable(graph)
         for which in (1, 2):
             x, _, _ = t.fresh(net.x, net.hidden, net.out)
-            net.host_in[:], net.host_out[:] = _batch(t, net, net.most), -1
-            _, out = _expected(net, net.host_in[:rows])
+            net.host_in[:], net.host_out[:] = batch_of(t, net, net.most), -1
+            _, out = expected(net, net.host_in[:rows])
             t.launch(executable, which)
             when = f"with {rows} of {net.most} rows, after launch {which}"
             _beside(t, when, "net.host_out", net.host_out, rows, out, np.full((net.most, net.cols), -1))
@@ -169,7 +104,7 @@ def _answered(t, net, infer, batch, known):
     rows, given = len(batch), batch.copy()
     t.fresh(net.x, net.hidden, net.out)
     net.host_in[:], net.host_out[:] = t.numbers(net.host_in.size).reshape(net.host_in.shape), -1
-    hidden, out = _expected(net, batch)
+    hidden, out = expected(net, batch)
     with _kernels_launched() as seen:
         back = t.run(infer, batch, again=True)
     when = f"after infer(batch) with {rows} of {net.most} rows"
@@ -189,15 +124,15 @@ def _answered(t, net, infer, batch, known):
     "A dictionary by the count of rows, filled with part 2 at first use. Write the batch into the pinned rows, launch, wait, and copy the answer, so that it is no view of memory that the next batch overwrites."))
 def inference(t, answer):
     """A function that gives the right answer for every batch, launches one graph for a size that it knows, and is faster than the plain stream."""
-    net = _network(t)
-    kept = [_batch(t, net, t.size)]                          # batches stay alive: a graph may have got the address of one
-    _plain(t, net, kept[0])
+    net = network(t)
+    kept = [batch_of(t, net, t.size)]                          # batches stay alive: a graph may have got the address of one
+    in_a_plain_stream(t, net, kept[0])
     infer = t.parts_of(t.run(answer, t.stream, net), "function")
-    sizes, come, answers = _some_rows(t), set(), []
+    sizes, come, answers = some_rows(t), set(), []
     for k, rows in enumerate([*sizes[:2], *sizes[:2], *sizes[2:], *sizes[::-1], sizes[0]]):
         if k == 5:                                           # training goes on: the weights are on the GPU, and are read there
-            t.put(net.w1, _weights(t, net.inner, net.middle).reshape(-1))
-        kept.append(_batch(t, net, rows))
+            t.put(net.w1, weights(t, net.inner, net.middle).reshape(-1))
+        kept.append(batch_of(t, net, rows))
         answers.append(_answered(t, net, infer, kept[-1], rows in come))
         come.add(rows)
     for k, (back, out) in enumerate(answers):
@@ -213,7 +148,7 @@ def _timed(t, net, infer, batches):
 
     def plain():
         for batch in batches:
-            _plain(t, net, batch)
+            in_a_plain_stream(t, net, batch)
     t.faster("your inference", served, "the plain stream", plain, FASTER)
 
 
@@ -223,13 +158,13 @@ def _timed(t, net, infer, batches):
     "Leave both buffers where they are and copy the new numbers into them. All graphs that hold the addresses read these at their next launch."))
 def new_weights(t, answer):
     """The new numbers in the buffers that the graphs know, so that every executable answers with them from its next launch on."""
-    net = _network(t)
+    net = network(t)
     made = {}
-    for rows in _some_rows(t)[:3]:
-        made[rows] = t.executable(t.own(_in_a_capture(t, lambda rows: _layers(t, net, rows))(rows)))
+    for rows in some_rows(t)[:3]:
+        made[rows] = t.executable(t.own(_in_a_capture(t, lambda rows: layers(t, net, rows))(rows)))
     before = net.w1, net.w2, net.w1.ptr, net.w2.ptr
     for which in (1, 2):
-        first, second = _weights(t, net.inner, net.middle), _weights(t, net.middle, net.cols)
+        first, second = weights(t, net.inner, net.middle), weights(t, net.middle, net.cols)
         given = first.copy(), second.copy()
         t.run(answer, t.stream, net, *given)
         t.want(net.w1 is before[0] and net.w2 is before[1] and (net.w1._ptr, net.w2._ptr) == before[2:],
@@ -240,7 +175,7 @@ def new_weights(t, answer):
             mine[:] = 7
         for rows, executable in made.items():
             x, old_hidden, old_out = t.fresh(net.x, net.hidden, net.out)
-            hidden, out = _expected(net, x.reshape(net.most, net.inner)[:rows], first, second)
+            hidden, out = expected(net, x.reshape(net.most, net.inner)[:rows], first, second)
             t.launch(executable, which)
             when = f"after new weights, number {which}, in an executable for {rows} rows"
             _beside(t, when, "net.hidden", to_host(net.hidden), rows, hidden, old_hidden)

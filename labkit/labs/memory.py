@@ -1,4 +1,8 @@
-"""What the judges of memory ask: the counter of graph memory, where a node's block lies, and whether it is taken."""
+"""What the judges of memory ask: the counter of graph memory, where a node's block lies, and whether it is taken. And pinned memory."""
+import ctypes
+
+import numpy as np
+
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.update import launched
@@ -54,3 +58,16 @@ def not_taken(t, *addresses):
     held = [address for address in addresses if not int(cudart.cudaFreeAsync(address, t.stream)[0])]
     ok(cudart.cudaStreamSynchronize(t.stream))
     t.want(not held, "a graph that was captured and not launched: its block is not allocated yet", "the block is allocated; your function has launched the graph")
+
+
+class HostMemory:
+    """A piece of pinned memory: .ptr, and free(), as the Try wants it to take it down."""
+
+    def __init__(self, size):
+        self.size, self.ptr = size, int(ok(cudart.cudaMallocHost(4 * size)))
+
+    def view(self):
+        return np.frombuffer((ctypes.c_float * self.size).from_address(self.ptr), np.float32)
+
+    def free(self):
+        ok(cudart.cudaFreeHost(self.ptr))
