@@ -3,11 +3,10 @@ import numpy as np
 
 from labkit import graph as graphs
 from labkit.arrays import DeviceArray
-from labkit.labs.calls import Calls
+from labkit.labs.calls import Calls, following, number
 from labkit.labs.caution import beyond
 from labkit.labs.judging import Lab
 from labkit.labs.memory import HostMemory, argument, taken
-from labkit.labs.held import later
 from labkit.update import launched
 
 LAB = Lab("20_five_broken", "Five broken captures", lesson="16", minutes=20)
@@ -21,12 +20,22 @@ def _safe(t, graph, **buffers):
     return t.executable(graph)
 
 
-def _graph(t, answer, *args):
-    """The graph that came back, and nothing else."""
+def _graph(t, answer, *args, **places):
+    """The graph that came back, and nothing else. places: {name: (address, bytes)} that its copies may read and write.
+
+    Of a Memcpy node nothing can be read back, so the calls are looked at: a copy of memory that is gone must not run.
+    """
     calls = Calls(t)
-    result = calls.run(answer, *args)
+    with following("cudaMemcpyAsync") as made:
+        result = calls.run(answer, *args)
     t.just(result, 1, "the graph, and nothing else")
-    return calls.alive(result, "graph")
+    graph = calls.alive(result, "graph")
+    for given, answered in made["cudaMemcpyAsync"]:
+        for address in given[:2] if len(given) > 2 and not int(answered[0]) else ():
+            room = next((start + size - number(address) for start, size in places.values() if start <= number(address) < start + size), None)
+            t.want(room is not None, f"copies from and to {', '.join(places)}", "a copy from or to another address")
+            t.want(int(given[2]) <= room, f"a copy of no more bytes than there are, {room}", f"{int(given[2])}")
+    return graph
 
 
 @LAB.part(points=3, hints=(
@@ -57,7 +66,7 @@ def repair_unjoined(t, answer):
 def repair_legacy_stream(t, answer):
     """A graph of Memset, axpy, Memcpy and scale, in a row: each launch clears y, adds 2 x, copies y to z and triples y."""
     x, y, z = (t.buffer() for _ in range(3))
-    graph = _graph(t, answer, t.stream, x, y, z)
+    graph = _graph(t, answer, t.stream, x, y, z, x=(x.ptr, x.nbytes), y=(y.ptr, y.nbytes), z=(z.ptr, z.nbytes))
     t.shape(graph, {"clear": "Memset", "axpy": "axpy", "copy": "Memcpy", "scale": "scale"}, [("clear", "axpy"), ("axpy", "copy"), ("copy", "scale")])
     executable = _safe(t, graph, x=x, y=y, z=z)
     for which in (1, 2):
@@ -79,7 +88,7 @@ def repair_sync_copy(t, answer):
     news, out = (piece.view() for piece in memory)
     y = t.buffer()
     news[:], out[:] = t.numbers(), POISON
-    graph = _graph(t, answer, t.stream, news, y, out)
+    graph = _graph(t, answer, t.stream, news, y, out, news=(memory[0].ptr, y.nbytes), y=(y.ptr, y.nbytes), out=(memory[1].ptr, y.nbytes))
     t.shape(graph, {"in": "Memcpy", "scale": "scale", "out": "Memcpy"}, [("in", "scale"), ("scale", "out")])
     executable = _safe(t, graph, y=y)
     for which in (1, 2, 3):
@@ -121,8 +130,7 @@ class Pool:
     "Do not give it back in the function. Hand back a second function that does, to be called after the last launch."))
 def repair_stale_address(t, answer):
     """A graph of add and axpy, y += 2 x, whose block is its own for as long as it is launched; and close, a function that gives the block back to the pool."""
-    x, y, pool = t.buffer(), t.buffer(), None
-    pool = Pool(t)
+    x, y, pool = t.buffer(), t.buffer(), Pool(t)
     count = len(pool.free)
     calls = Calls(t)
     result = calls.run(answer, t.stream, pool, x, y)
@@ -146,7 +154,9 @@ def repair_stale_address(t, answer):
         t.expect(f"after launch {which}", "y", y, old + 2 * plus)
         for one in strangers:
             t.expect(f"after launch {which}", "somebody else's block", one, np.full(t.size, 50.0 + which))
-    later(t, close)
+    closing = Calls(t)
+    closing.run(close)
+    t._graphs[:] = [one for one in t._graphs if ("graph", number(one)) not in closing.gone]     # it may destroy the graph too
     for one in strangers:
         pool.give(one)
     t.want(len(pool.free) == count, f"{count} blocks in the pool again after close(), as there were", f"{len(pool.free)}")

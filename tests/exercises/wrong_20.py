@@ -19,22 +19,25 @@ EXPECT = {
     "repair_legacy_stream__copies_too_late": "found    a graph with",
     "repair_legacy_stream__wrong_value": "expected z",
     "repair_legacy_stream__half_the_bytes": "found    z",
+    "repair_legacy_stream__twice_the_bytes": ("a copy of no more bytes", "1 cudaErrorInvalidValue"),
     "repair_legacy_stream__destroyed": "has destroyed",
     "repair_sync_copy__as_it_was": "found    a graph with scale",
     "repair_sync_copy__first_only": "found    a graph with Memcpy, scale",
     "repair_sync_copy__waits_inside": "900",
-    "repair_sync_copy__copies_of_its_own": "expected y",
+    "repair_sync_copy__copies_of_its_own": "a copy from or to another address",
+    "repair_sync_copy__memory_that_goes": "a copy from or to another address",
+    "repair_sync_copy__bytes_for_elements": ("a copy of no more bytes", "1 cudaErrorInvalidValue"),
     "repair_sync_copy__out_before": "found    a graph with",
     "repair_sync_copy__one_array": "expected out",
     "repair_stale_address__as_it_was": "only cudaGraph_t came back",
     "repair_stale_address__given_back_at_once": "given back",
-    "repair_stale_address__close_does_nothing": "2 blocks" if False else "after close()",
+    "repair_stale_address__close_does_nothing": "after close()",
     "repair_stale_address__no_block": "found    a graph with axpy",
     "repair_stale_address__gives_twice": "takes it once",
     "repair_stale_address__own_memory": "add writes to other memory",
     "repair_stale_address__block_handed_back": "expected back: graph, function",
-    "repair_stale_address__takes_all": "strange" if False else "the pool is empty",
-    "repair_stale_address__destroys_in_close": "a call of cudaGraphDestroy",
+    "repair_stale_address__takes_all": "the pool is empty",
+    "repair_stale_address__closes_itself": "given back",
     "repair_frozen_value__as_it_was": "found    a graph with axpy",
     "repair_frozen_value__grid_of_now": "threads: count may grow",
     "repair_frozen_value__copy_of_count": "n of axpy_n is the buffer count",
@@ -44,7 +47,7 @@ EXPECT = {
     "repair_frozen_value__asks_inside": "asked to wait for a stream that is capturing",
 }
 RIGHT = ("repair_unjoined__left_first", "repair_unjoined__both_joined", "repair_legacy_stream__two_dimensions", "repair_sync_copy__default_direction",
-         "repair_stale_address__memory_of_the_graph", "repair_stale_address__lent_in_the_capture", "repair_frozen_value__large_grid")
+         "repair_stale_address__destroys_in_close", "repair_stale_address__memory_of_the_graph", "repair_stale_address__lent_in_the_capture", "repair_frozen_value__large_grid")
 
 
 def _run(stream, kernel, y, *args):
@@ -200,6 +203,15 @@ def repair_legacy_stream__half_the_bytes(stream, x, y, z):
     return _four(stream, x, y, z, stream, stream, share=2)
 
 
+def repair_legacy_stream__twice_the_bytes(stream, x, y, z):
+    _begin(stream)
+    ok(cudart.cudaMemsetAsync(y.ptr, 0, y.nbytes, stream))
+    _run(stream, kernels.axpy, y, x, 2.0)
+    ok(cudart.cudaMemcpyAsync(z.ptr + y.nbytes // 2, y.ptr, y.nbytes, ON_DEVICE, stream))
+    _run(stream, kernels.scale, y, 3.0)
+    return _end(stream)
+
+
 def repair_legacy_stream__destroyed(stream, x, y, z):
     plan = _four(stream, x, y, z, stream, stream)
     ok(cudart.cudaGraphDestroy(plan))
@@ -253,6 +265,16 @@ _kept = []
 def repair_sync_copy__copies_of_its_own(stream, news, y, out):
     _kept[:] = [news.copy()]
     return _copies(stream, _kept[0], y, out)
+
+
+def repair_sync_copy__memory_that_goes(stream, news, y, out):
+    return _copies(stream, news * 1, y, out)
+
+
+def repair_sync_copy__bytes_for_elements(stream, news, y, out):
+    _begin(stream)
+    ok(cudart.cudaMemcpyAsync(y.ptr + 4, news.ctypes.data, news.nbytes, TO_DEVICE, stream))
+    return _end(stream)
 
 
 def repair_sync_copy__out_before(stream, news, y, out):
@@ -329,7 +351,18 @@ def repair_stale_address__takes_all(stream, pool, x, y):
     return _in_block(stream, blocks[0], x, y), lambda: [pool.give(one) for one in blocks]
 
 
+def repair_stale_address__closes_itself(stream, pool, x, y):
+    block = pool.take(y.size)
+    plan = _in_block(stream, block, x, y)
+
+    def close():
+        pool.give(block) if block in pool.lent else None
+    close()
+    return plan, close
+
+
 def repair_stale_address__destroys_in_close(stream, pool, x, y):
+    """The caller has launched for the last time: the graph may go too."""
     block = pool.take(y.size)
     plan = _in_block(stream, block, x, y)
     return plan, lambda: (pool.give(block), ok(cudart.cudaGraphDestroy(plan)))
