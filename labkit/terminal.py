@@ -38,7 +38,11 @@ def check(lab, limit=LIMIT):
         said += f"\nThe check ended with {child.ended}{': ' + child.last_error if child.last_error else ''}. On a GPU an address that nobody owns can do that."
     elif child.last_error and not child.last_error.startswith("SystemExit"):
         said += f"\n{child.errors.strip() or child.last_error}"
-    return said.lstrip("\n"), child.ended == "finished"
+    judged = [name for name in lab.parts if f"{lab.number} {name}: " in said]
+    right = [name for name in judged if f"{lab.number} {name}: right" in said]
+    if len(judged) < len(lab.parts):
+        said += "\nThe check ended before it had judged every part. Does a cell end Python?"
+    return said.lstrip("\n"), child.ended == "finished" and len(right) == len(lab.parts)
 
 
 def reset(lab):

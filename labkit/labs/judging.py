@@ -154,6 +154,6 @@ def judge(part, answer, seed=None):
             return trouble, notes
         except LabError as error:
             if not t.ran:
-                raise LabError(f"check() could not prepare {part.name}.", error.means, "If a capture is open somewhere, recover() ends it; then check again.", error.code) from None
+                raise LabError(f"check() could not prepare {part.name}.", error.means, "If a capture is open somewhere, recover() ends it; where it finds none, the stream was lost with its function: restart the kernel. Then check again.", error.code) from None
             return Trouble(f"With {size} floats, after your function had run, the check could not go on:\n  {error.did}\n  {error.means}", error.code), notes
     return None, notes

@@ -84,6 +84,14 @@ def test_a_loop_that_does_not_end_is_stopped_with_words(mine):
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_cell_that_ends_python_is_no_right_answer(mine, code):
+    solve(mine)
+    change(mine, "GLOBAL = cudart", f"import os; os._exit({code})\nGLOBAL = cudart")
+    found = labkit("check", "05")
+    assert found.exit_code == 1 and "before it had judged every part" in found.stdout
+
+
 def test_a_crash_is_told(mine):
     change(mine, "# YOUR CODE HERE", "import os; os.kill(os.getpid(), 11)")
     found = labkit("check", "05")
