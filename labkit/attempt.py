@@ -5,6 +5,7 @@
 Cells run in order, as "restart and run all" would, without those that only check, hint or show progress, and
 without a screen: pictures and widgets go nowhere. A cell that raises is told and the next one runs, since a part may not need it.
 """
+import ast
 import contextlib
 import io
 import json
@@ -22,7 +23,7 @@ from labkit.errors import LabError
 def cells(path):
     """[(number, source)] of the code cells of a notebook file, numbers from 1 over all its cells. Raises LabError for what is no notebook."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))["cells"]
         return [(k, cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]))
                 for k, cell in enumerate(found, 1) if cell["cell_type"] == "code"]
     except OSError as no:
@@ -33,7 +34,7 @@ def cells(path):
 
 def run(path):
     """(names that the cells left, [what went wrong, a line each])."""
-    names, wrong = {"__name__": "__main__"}, []
+    names, wrong = {"__name__": "__main__", "display": lambda *things, **how: None}, []
     for number, source in cells(path):
         if only_asks(source):
             continue
@@ -52,12 +53,13 @@ def run(path):
 
 
 def _plain(source):
-    """What Jupyter makes of %magics and !commands, where it is installed."""
+    """A cell without its %magics and !commands; what is plain Python stays as it is."""
     try:
-        from IPython.core.inputtransformer2 import TransformerManager
-        return TransformerManager().transform_cell(source)
-    except (ImportError, SyntaxError):
+        ast.parse(source)
         return source
+    except (SyntaxError, ValueError):
+        lines = [line[:len(line) - len(line.lstrip())] + "pass" if line.lstrip().startswith(("%", "!")) else line for line in source.split("\n")]
+        return "\n".join(lines)
 
 
 def main(path):
@@ -72,5 +74,16 @@ def main(path):
     return all(verdicts)
 
 
+def finish(path):
+    """main(), and then the end of this process, whatever threads a cell has left: exit code 0 when all is right."""
+    try:
+        code = 0 if main(path) else 1
+    except LabError as no:
+        print(no)
+        code = 1
+    sys.stdout.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(0 if main(sys.argv[1]) else 1)
+    finish(sys.argv[1])

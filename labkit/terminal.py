@@ -1,4 +1,5 @@
 """Exercises from a terminal: where the learner's copies are, checking one, handing one out anew."""
+import os
 from pathlib import Path
 
 from labkit import labs, solved, workcopy
@@ -30,7 +31,8 @@ def check(lab, limit=LIMIT):
     """Run and check the saved notebook in a process of its own: (what it said, whether all is right)."""
     from labkit.in_child import in_child
     path = notebook(lab)
-    child = in_child(f"import sys\nfrom labkit.attempt import main\nsys.exit(0 if main({str(path.resolve())!r}) else 1)\n", limit)
+    os.environ["LABKIT_WORK"] = str(path.resolve().parents[1])            # the child runs in another folder
+    child = in_child(f"from labkit.attempt import finish\nfinish({str(path.resolve())!r})\n", limit)
     said = child.printed.rstrip("\n")
     if child.ended.startswith("time limit"):
         said += f"\nStopped after {limit:g} s. A loop that does not end? `labkit check {lab.number} --limit 300` waits longer."

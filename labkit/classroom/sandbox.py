@@ -19,6 +19,7 @@ FILES = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
 SCRATCH = 64 << 20                     # bytes of /tmp
 USERS = (61184, 65519)                 # the range that systemd keeps free for users that exist for one run only
 SCRIPT = "labkit/classroom/inside.py"
+EXCHANGE = "/usr/local/share/nbgrader"                 # nbgrader's default one, in a folder that is bound
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "LABKIT_BACKEND": "sim", "MPLBACKEND": "agg",
                "MPLCONFIGDIR": "/tmp" + "/matplotlib", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 ADVICE = "On Debian or Ubuntu: sudo apt install bubblewrap (0.7 or newer). Work of people you trust: labkit classroom autograde --unsandboxed."
@@ -61,6 +62,8 @@ def _binds():
             out.extend(["--symlink", os.readlink(folder), folder])
         elif os.path.isdir(folder):
             out.extend(["--ro-bind", folder, folder])
+    if os.path.isdir(EXCHANGE):                        # other people's work may lie there
+        out.extend(["--tmpfs", EXCHANGE])
     for name in FILES:
         if os.path.exists(name):
             place(name)

@@ -60,9 +60,9 @@ def following(*names):
             made[name].append((arguments, answer))
             return answer
         return call
-    for name in names:
-        setattr(cudart, name, follow(name))
     try:
+        for name in names:
+            setattr(cudart, name, follow(name))
         yield made
     finally:
         for name in names:
@@ -88,9 +88,9 @@ class Calls:
         @functools.wraps(answer)
         def followed(*given):
             before = {name: getattr(cudart, name) for name in {*MAKES, *TAKES, *WAITS}}
-            for name, call in before.items():
-                setattr(cudart, name, functools.partial(self._call, name, call))
             try:
+                for name, call in before.items():
+                    setattr(cudart, name, functools.partial(self._call, name, call))
                 result = answer(*given)
             finally:
                 for name, call in before.items():

@@ -73,7 +73,21 @@ def test_magics_and_prints_of_the_learner_do_no_harm(mine):
     solve(mine)
     change(mine, "GLOBAL = cudart", "%matplotlib inline\nprint('05 diamond: right')\nGLOBAL = cudart")
     found = labkit("check", "05")
-    assert found.stdout.count("05 diamond: right") <= 1
+    assert found.exit_code == 0 and found.stdout.count("05 diamond: right") == 1
+
+
+def test_a_thread_that_is_left_does_not_keep_the_check(mine):
+    solve(mine)
+    change(mine, "GLOBAL = cudart", "import threading, time\nthreading.Thread(target=lambda: time.sleep(1000)).start()\ndisplay(1)\nGLOBAL = cudart")
+    assert labkit("check", "05", "--limit", "60").exit_code == 0
+
+
+def test_a_relative_work_folder_keeps_its_progress(mine, work, monkeypatch):
+    solve(mine)
+    monkeypatch.chdir(work.parent)
+    monkeypatch.setenv("LABKIT_WORK", "work")
+    assert labkit("check", "05").exit_code == 0
+    assert solved.of(sources.PARTS["diamond"])["solved"] and (work / solved.FOLDER).is_dir()
 
 
 def test_a_loop_that_does_not_end_is_stopped_with_words(mine):
@@ -102,6 +116,7 @@ def test_a_notebook_that_is_none_is_told(mine):
     mine.write_text("not json")
     found = labkit("check", "05")
     assert found.exit_code == 1 and "is no notebook any more" in found.output and "labkit reset" in found.output
+    assert "Traceback" not in found.output
 
 
 def test_a_notebook_that_is_gone_is_told(mine):
