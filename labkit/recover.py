@@ -28,6 +28,9 @@ def recover(*streams):
         frame = sys._getframe(1)
         found = [*_streams_in(frame.f_globals), *_streams_in(frame.f_locals)]
         streams = list({int(s): s for s in found}.values())
+    listening = sys.modules.get("labkit.labs.listening")
+    if listening:                                         # an interrupted check() may have left its ears on cudart
+        listening.put_back()
     ended = 0
     for stream in streams:
         try:

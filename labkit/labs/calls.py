@@ -1,8 +1,7 @@
 """What an answer asked of CUDA while it ran: to count, to see who was destroyed, and to refuse what is gone.
 
-Some things can't be read back: how often a graph was launched, whether an executable was destroyed. Calls listens at
-the names of cudart for as long as the answer runs. What was written as something else, say `go = cudart.cudaGraphLaunch` in an
-earlier cell, it does not hear; the messages say what is counted.
+Some things can't be read back: how often a graph was launched, whether an executable was destroyed. Calls listens
+(listening.py) for as long as the answer runs.
 """
 import contextlib
 import functools
@@ -10,6 +9,7 @@ import functools
 from labkit import graph as graphs
 from labkit.backend import cudart
 from labkit.errors import LabError
+from labkit.labs.listening import listening
 
 NOT_READY = 600
 _INSTANTIATE = ("cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams")
@@ -39,38 +39,29 @@ def shown(value, most=80):
         return type(value).__name__
 
 
-
 def kind(result):
     """What was returned, in a word."""
     return "None" if result is None else type(result).__name__
 
 
 @contextlib.contextmanager
-def following(*names):
-    """{name: [(arguments, answer)]} of the calls of cudart that are made meanwhile: what was destroyed, what was allocated.
+def following(*names, of=None):
+    """{name: [(arguments in CUDA's order, answer)]} of the calls of cudart that are made meanwhile: what was destroyed, what was allocated.
 
-    What is destroyed cannot be asked whether it is still there; so the calls are written down.
+    What is destroyed cannot be asked whether it is still there; so the calls are written down. of: the answer that makes them.
     """
-    calls = {name: getattr(cudart, name) for name in names}
     made = {name: [] for name in names}
 
-    def follow(name):
-        def call(*arguments, **more):
-            answer = calls[name](*arguments, **more)
-            made[name].append((arguments, answer))
-            return answer
-        return call
-    try:
-        for name in names:
-            setattr(cudart, name, follow(name))
+    def heard(name, call, given):
+        answer = call()
+        made[name].append((given, answer))
+        return answer
+    with listening(names, heard, of):
         yield made
-    finally:
-        for name in names:
-            setattr(cudart, name, calls[name])
 
 
 class Calls:
-    """What an answer asks of CUDA as cudart.name(...) while it runs: to count, and to see who was destroyed.
+    """What an answer asks of CUDA while it runs: to count, and to see who was destroyed.
 
     .asked: [(name, first argument, second)], handles as ints. .there: {"graph", "executable", "stream": {handle: what the answer
     made and did not destroy}}. .gone: {(kind, handle)} destroyed. .nodes, .flags: {executable: nodes of its graph, flags it was made with}.
@@ -85,17 +76,13 @@ class Calls:
 
     def run(self, answer, *args):
         """t.run(answer, *args), listened to. What the answer leaves behind is t's from then on."""
-        @functools.wraps(answer)
+        @functools.wraps(answer, updated=())
         def followed(*given):
-            before = {name: getattr(cudart, name) for name in {*MAKES, *TAKES, *WAITS}}
             try:
-                for name, call in before.items():
-                    setattr(cudart, name, functools.partial(self._call, name, call))
-                result = answer(*given)
+                with listening({*MAKES, *TAKES, *WAITS}, self._heard, answer):
+                    result = answer(*given)
             finally:
-                for name, call in before.items():
-                    setattr(cudart, name, call)
-                self.t._streams += self.there["stream"].values()        # a capture that is open there is ended, too
+                self.t._streams += self.there["stream"].values()
             self.busy = int(cudart.cudaStreamQuery(self.t.stream)[0]) == NOT_READY
             return result
         try:
@@ -106,8 +93,7 @@ class Calls:
             for executable in self.there["executable"].values():
                 self.t.parts_of(executable, "executable")
 
-    def _call(self, name, call, *args, **named):
-        given = [*args, *named.values()]
+    def _heard(self, name, call, given):
         first, second = [*map(number, given), 0, 0][:2]
         kind = TAKES.get(name)
         if (kind, first) in self.gone:
@@ -121,7 +107,7 @@ class Calls:
             count, wrong = self._looked_at(given)
             if wrong:
                 raise LabError("The graph that is to become an executable would write where it may not.", wrong, "Launch no more than there is.")
-        result = call(*args, **named)
+        result = call()
         if int(result[0]) == 0:
             self._note(name, first, count, given, result)
         return result
@@ -159,12 +145,12 @@ class Calls:
         """Trouble unless the answer destroyed all that it made of these kinds."""
         for kind in kinds:
             left = len(self.there[kind])
-            self.t.want(not left, f"each {kind} that the function made is destroyed in the end", f"{left} {kind}{'s' * (left > 1)} not destroyed")
+            self.t.want(not left, f"each {kind} that the function made is destroyed in the end", f"{left} {kind}{'s' * (left > 1)} not destroyed (the check hears what is written as cudart.{next(name for name, of in ENDS.items() if of == kind)})")
 
     def launches(self, count, *, made=1):
         """Trouble unless the answer made so many executables and launched so often, always in t.stream."""
         found, executables = self.of("cudaGraphLaunch"), len(self.of(*_INSTANTIATE))
-        note = "" if found else " (the check counts what is written as cudart.cudaGraphLaunch)"
+        note = "" if found else " (the check hears what is written as cudart.cudaGraphLaunch)"
         self.t.want(len(found) == count, f"{count} launch{'es' * (count != 1)} of an executable", f"{len(found)}{note}")
         self.t.want(executables == made, f"{made} instantiation{'s' * (made != 1)}", f"{executables}")
         other = [one for one in found if one[2] != number(self.t.stream)]

@@ -14,6 +14,7 @@ what is wrong it raises, as Trouble. Not here: time limits; the terminal and the
 """
 import ast
 import contextlib
+import functools
 import inspect
 import textwrap
 
@@ -22,8 +23,10 @@ import numpy as np
 from labkit.cases.bench import Bench, Trouble
 from labkit.errors import LabError
 from labkit.labs import shapes, speed
+from labkit.labs.listening import listening, put_back, unchanged
 
 SIZES = (4, 1000, 2048)
+_CAPTURES = ("cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cudaStreamDestroy")
 
 
 class Lab:
@@ -66,13 +69,38 @@ class Try(Bench):
 
     def __init__(self, size, seed, notes):
         super().__init__(size, seed)
-        self.notes = notes
+        self.notes, self._others = notes, {}
 
     def run(self, program, *args, again=False):
+        @functools.wraps(program, updated=())
+        def heard(*given):
+            with listening(_CAPTURES, self._begun, program):
+                return program(*given)
         try:
-            return super().run(program, *args, again=again)
+            with unchanged():
+                return super().run(heard, *args, again=again)
         except (SystemExit, GeneratorExit) as gone:
             raise Trouble(f"{self.what}: the function ended with {type(gone).__name__}; a function of yours returns.") from None
+
+    def _begun(self, name, call, given):
+        """A capture that is begun on a stream of the answer's own is ended with the run too, if it is left open."""
+        answer = call()
+        if given and not int(answer[0]):
+            stream = given[0] or 0
+            if name == "cudaStreamDestroy":
+                self._others.pop(int(stream), None)
+            else:
+                self._others[int(stream)] = stream
+        return answer
+
+    def end_captures(self):
+        mine, others = self._streams, [stream for number, stream in self._others.items() if all(number != int(one) for one in self._streams)]
+        self._streams = mine + others
+        try:
+            return super().end_captures()
+        finally:
+            self._streams = mine
+            self._others.clear()
 
     def own(self, graph):
         """A graph of the judge's own, destroyed with the Try. Returns it."""
@@ -145,6 +173,7 @@ def untouched(function):
 def judge(part, answer, seed=None):
     """(None or the Trouble, notes) of an answer. Raises LabError only where the check itself could not be prepared."""
     notes = []
+    put_back()                  # what an interrupted check has left
     for size, number in part.tries(seed):
         try:
             t = Try(size, number, notes)

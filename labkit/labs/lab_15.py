@@ -28,7 +28,7 @@ def _leaking(t, y, value):
 
 def _run(t, answer, *args):
     """(what it returned, handles of the graphs and executables that it destroyed). Those are no longer the Try's to destroy."""
-    with following(*ENDS) as made:
+    with following(*ENDS, of=answer) as made:
         try:
             result = t.run(answer, *args)
         finally:

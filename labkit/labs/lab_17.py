@@ -59,7 +59,7 @@ def new_pool(pools, threshold):
 
 def run(t, pools, answer, *args):
     """(what it returned, the calls it made). `pools` follows: those that it made join, those that it destroyed leave. Where it failed, its blocks are freed."""
-    with following("cudaMemPoolCreate", "cudaMemPoolDestroy", *TAKING) as made:
+    with following("cudaMemPoolCreate", "cudaMemPoolDestroy", *TAKING, of=answer) as made:
         try:
             return t.run(answer, *args), made
         except Trouble:

@@ -26,7 +26,7 @@ def _graph(t, answer, *args, **places):
     Of a Memcpy node nothing can be read back, so the calls are looked at: a copy of memory that is gone must not run.
     """
     calls = Calls(t)
-    with following("cudaMemcpyAsync") as made:
+    with following("cudaMemcpyAsync", of=answer) as made:
         result = calls.run(answer, *args)
     t.just(result, 1, "the graph, and nothing else")
     graph = calls.alive(result, "graph")

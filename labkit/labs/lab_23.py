@@ -80,7 +80,7 @@ class _Set:
     def capture(self, answer):
         t, before = self.t, self.t.fresh(self.y, self.x)
         calls = Calls(t)
-        with following("cudaMemcpyAsync", "cudaGraphAddMemcpyNode1D") as made:
+        with following("cudaMemcpyAsync", "cudaGraphAddMemcpyNode1D", of=answer) as made:
             result = calls.run(answer, t.stream, self.y, self.x, self.rate, self.cell)
         t.just(result, 2, "the graph and the function set_number")
         graph, self.set = calls.alive(result, "graph"), t.parts_of(result, "graph", "function")[1]
