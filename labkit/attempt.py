@@ -6,6 +6,7 @@ Cells run in order, as "restart and run all" would, without those that only chec
 without a screen: pictures and widgets go nowhere. A cell that raises is told and the next one runs, since a part may not need it.
 """
 import ast
+import builtins
 import contextlib
 import io
 import json
@@ -15,21 +16,24 @@ import sys
 import traceback
 from pathlib import Path
 
-from labkit import exercise, labs
+from labkit import exercise, labs, workcopy
 from labkit.asking import only_asks
 from labkit.errors import LabError
+from labkit.raised import place, why, words
+
+SHOWN = 2_000          # characters that a part may print
 
 
 def cells(path):
     """[(number, source)] of the code cells of a notebook file, numbers from 1 over all its cells. Raises LabError for what is no notebook."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8-sig"))["cells"]
+        found = json.loads((workcopy.read(path) or b"").decode("utf-8-sig"))["cells"]
         return [(k, cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]))
                 for k, cell in enumerate(found, 1) if cell["cell_type"] == "code"]
     except OSError as no:
-        raise LabError(f"labkit could not read {Path(path).name}: {no.strerror or no}.", "The check runs the notebook as it is saved.", "Save it in work/exercises/, then check again.") from None
+        raise LabError(f"labkit could not read {Path(path).name}: {why(no)}.", "The check runs the notebook as it is saved.", "Save it in work/exercises/, then check again.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise LabError(f"{Path(path).name} is no notebook any more.", "The check runs its code cells.", "`labkit reset NN` hands out a new one, and keeps this file beside it.") from None
+        raise LabError(f"{Path(path).name} is no notebook any more.", "The check runs its code cells.", f"`labkit reset {Path(path).name[:2]}` hands out a new one, and keeps this file beside it.") from None
 
 
 def run(path):
@@ -42,14 +46,41 @@ def run(path):
         source = _plain(source)
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(_Room(0)):
                 exec(compile(source, name, "exec"), names)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:           # KeyboardInterrupt too: nobody can interrupt this process but the cell itself
             where = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
             line = f", in `{where[-1].line}`" if where and where[-1].line else f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-            said = str(error).strip().splitlines()
-            wrong.append(f"cell {number} raised {type(error).__name__}{': ' + said[0] if said else ''}{line}")
+            wrong.append(f"cell {number} raised {words(error)}{line}")
     return names, wrong
+
+
+class _Room(io.TextIOBase):
+    """A standard output that keeps its first `most` characters."""
+
+    def __init__(self, most):
+        self.most, self.kept, self.more = most, "", 0
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        room = text[:self.most - len(self.kept)]
+        self.kept += room
+        self.more += len(text) - len(room)
+        return len(text)
+
+
+@contextlib.contextmanager
+def _bounded():
+    """Within: of what is printed the first SHOWN characters are shown, afterwards."""
+    room = _Room(SHOWN)
+    try:
+        with contextlib.redirect_stdout(room):
+            yield
+    finally:
+        ends = "" if room.kept.endswith("\n") or not room.kept else "\n"
+        sys.stdout.write(room.kept + ends + f"... and {room.more:,} characters more, left out\n" * bool(room.more))
 
 
 def _plain(source):
@@ -65,24 +96,39 @@ def _plain(source):
 def main(path):
     """Run and check a saved exercise; True when all parts are right."""
     lab = labs.find(Path(path).stem.partition(".")[0])
-    os.chdir(Path(path).resolve().parent)
+    os.chdir(os.path.dirname(os.path.abspath(path)))
     sys.path.insert(0, os.getcwd())
+    own = dict(vars(builtins))
     names, wrong = run(path)
+    vars(builtins).update(own)                   # a cell may have given print another meaning
     for line in wrong:
         print(line)
-    verdicts = [exercise.check_part(part, names.get(part.name), terminal=True) for part in lab.parts.values()]
+    verdicts = [_judge(part, names.get(part.name)) for part in lab.parts.values()]
     return all(verdicts)
+
+
+def _judge(part, answer):
+    """Whether a part is right; where its check could not be prepared, that is said, and the next part is judged."""
+    try:
+        return bool(exercise.check_part(part, answer, terminal=True, aside=_bounded()))
+    except LabError as no:
+        print(f"{part.lab.number} {part.name}: not judged.\n{no}")
+        return False
 
 
 def finish(path):
     """main(), and then the end of this process, whatever threads a cell has left: exit code 0 when all is right."""
+    code = 1
     try:
         code = 0 if main(path) else 1
     except LabError as no:
-        print(no)
-        code = 1
-    sys.stdout.flush()
-    os._exit(code)
+        sys.stdout.write(f"{no}\n")
+    except BaseException as error:
+        sys.stdout.write(f"The check itself could not go on: {words(error)} ({place(error)}). Your notebook is as you saved it.\n")
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

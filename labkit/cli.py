@@ -15,6 +15,7 @@ from rich.text import Text
 from labkit import workcopy
 from labkit.classroom.commands import app as classroom
 from labkit.errors import LabError
+from labkit.raised import explained
 
 app = typer.Typer(help="The CUDA Graphs lab kit.", no_args_is_help=True, add_completion=False,
                   pretty_exceptions_enable=False)
@@ -105,10 +106,25 @@ def explain(code: list[str] = typer.Argument(..., help="A number, a name, CUDA's
 
 
 @contextlib.contextmanager
-def _no_gpu():
-    """Within: a LabError ends the command, and what judges nothing starts no GPU and says nothing of one."""
-    os.environ["LABKIT_BACKEND"] = "sim"
+def _in_words():
+    """Within: whatever goes wrong ends the command in words, and what the terminal can not show becomes a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     with _explained():
+        try:
+            yield
+        except (LabError, typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            raise explained(error) from None
+
+
+@contextlib.contextmanager
+def _no_gpu():
+    """_in_words(), and what judges nothing starts no GPU and says nothing of one."""
+    os.environ["LABKIT_BACKEND"] = "sim"
+    with _in_words():
         with contextlib.redirect_stdout(io.StringIO()):
             import labkit.backend  # noqa: F401
         yield
@@ -117,9 +133,9 @@ def _no_gpu():
 @app.command()
 def check(exercise: str = typer.Argument(..., help="Its number, such as 05."), limit: float = typer.Option(120, help="Seconds that it may take.")):
     """Run your saved notebook of an exercise and judge its parts. Exit code 0: all right, 1: not yet."""
-    with _explained():
-        from labkit import labs, terminal
-        said, right = terminal.check(labs.find(exercise), limit)
+    with _in_words():
+        from labkit import terminal
+        said, right = terminal.check(terminal.named(exercise), limit)
         typer.echo(said)
         raise typer.Exit(0 if right else 1)
 
@@ -128,34 +144,37 @@ def check(exercise: str = typer.Argument(..., help="Its number, such as 05."), l
 def hint(exercise: str = typer.Argument(..., help="Its number, such as 05."), part: str = typer.Argument(None, help="A function; without it the first one not solved.")):
     """The next of three hints for a part."""
     with _no_gpu():
-        from labkit import labs, terminal
+        from labkit import terminal
         from labkit.exercise import next_hint
-        typer.echo(next_hint(terminal.part_to_hint(labs.find(exercise), part)))
+        typer.echo(next_hint(terminal.part_to_hint(terminal.named(exercise), part)))
 
 
 @app.command()
-def progress(picture: Path = typer.Option(None, help="Also save the picture of the course there, as a PNG.")):
+def progress(picture: str = typer.Option(None, help="Also save the picture of the course there, as a PNG.")):
     """The exercises, and which of their parts are solved."""
     with _no_gpu():
-        from labkit import solved, terminal
+        from labkit import terminal
         table = Table(box=None, padding=(0, 1))
         for name, side in (("", "left"), ("exercise", "left"), ("lesson", "left"), ("minutes", "right"), ("parts", "left"), ("hints", "right")):
             table.add_column(name, justify=side)
+        console = Console(highlight=False)
+        plain = not console.encoding.lower().startswith("utf")
         for number, title, lesson, minutes, marks, hints in terminal.rows():
-            table.add_row(number, Text(title), lesson, str(minutes), Text(marks, style="dim" if "□" in marks else "green"), str(hints or ""))
-        Console(highlight=False).print(table)
+            shown = marks.replace("■", "#").replace("□", ".") if plain else marks
+            table.add_row(number, Text(title), lesson, str(minutes), Text(shown, style="dim" if "□" in marks else "green"), str(hints or ""))
+        console.print(table)
+        if picture is not None:
+            typer.echo(f"The picture is {terminal.save_picture(picture)}.")
         typer.echo(terminal.following())
-        if picture:
-            solved.progress().save(picture)
 
 
 @app.command()
 def reset(exercise: str = typer.Argument(..., help="Its number, such as 05.")):
     """Hand out an exercise anew. Your attempt stays beside it, under another name."""
     with _no_gpu():
-        from labkit import labs, terminal
-        kept = terminal.reset(labs.find(exercise))
-        typer.echo(f"It is as it was handed out. {f'Your attempt is kept as {kept.name}.' if kept else 'You had not changed it.'}\nIf it is open in JupyterLab, close it there without saving, and open it again.")
+        from labkit import anew, terminal
+        kept = anew.reset(terminal.named(exercise))
+        typer.echo(f"It is as it was handed out. {f'Your attempt is kept as {kept.name}.' if kept else 'There was no change of yours to keep.'}\nIf it is open in JupyterLab, close it there without saving, and open it again.")
 
 
 @app.command("next")

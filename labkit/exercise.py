@@ -5,44 +5,17 @@
     hint(diamond)         # the next of three hints
     progress()             # the course, and what of it is done (solved.py)
 
-A part is known by the name of its function. labkit.labs has how each is judged.
+A part is known by the name of its function. Anything that can be called is an answer, a partial or an object too; a class is
+none. labkit.labs has how each is judged.
 """
+import contextlib
 import sys
-import types
 
-from labkit import labs, solved as kept
+from labkit import labs, raised, solved as kept
 from labkit.errors import LabError
-from labkit.labs import judging, pictures
+from labkit.verdict import Verdicts, answers, is_untouched, judged
 
 _latest = []           # the Part that was asked about last in this process
-
-
-class Verdict:
-    """What check() found of one part: .part, .solved, .trouble (text, "" where right), .notes, .picture (a Figure or None)."""
-
-    def __init__(self, part, trouble, notes, tried):
-        self.part, self.solved, self.notes, self.tried = part, trouble is None, notes, tried
-        self.trouble, self._drawn = ("", None) if trouble is None else (trouble.text, getattr(trouble, "drawn", None))
-
-    @property
-    def picture(self):
-        return pictures.picture(self._drawn)
-
-    def __bool__(self):
-        return self.solved
-
-    def __repr__(self):
-        return f"{self.part.lab.number} {self.part.name}: {'right' if self.solved else 'not yet'}"
-
-    def text(self, untouched=False, terminal=False):
-        """The lines that check() prints. terminal: how to ask for a hint there."""
-        if self.solved:
-            return "\n".join([f"{self!r}. Tried with sizes {', '.join(map(str, self.tried))}.", *("  " + note for note in self.notes)])
-        start = [f"{self!r}. The function is as it was handed out."] if untouched else [f"{self!r}."]
-        return "\n".join([*start, f"It should give: {self.part.wanted}", self.trouble, f"A hint: labkit hint {self.part.lab.number} {self.part.name}" if terminal else f"A hint: hint({self.part.name})"])
-
-    def _ipython_display_(self):
-        """Nothing: check() has printed it."""
 
 
 def _given(asked, names, who):
@@ -52,22 +25,15 @@ def _given(asked, names, who):
             return [(labs.parts()[asked], names.get(asked))]
         wanted = labs.parts().values() if asked is None else labs.find(asked).parts.values()
         found = [(part, names.get(part.name)) for part in wanted]
-        here = [(part, made) for part, made in found if isinstance(made, types.FunctionType)]
+        here = [(part, made) for part, made in found if answers(made)]
         return here if asked is None else found
+    under = [part for name, part in labs.parts().items() if names.get(name) is asked]      # a lambda or a partial has no name of its own
+    if under:
+        return [(part, asked) for part in under]
     if not callable(asked) or not hasattr(asked, "__name__"):
         raise LabError(f"{who}() got {type(asked).__name__}.", "It takes the function of a part, without brackets.",
                        f"Write {who}(the_function), {who}(\"05\") for a whole exercise, or {who}() for all that is defined here.")
     return [(labs.part_named(asked.__name__), asked)]
-
-
-def _judged(part, answer, seed=None):
-    """A Verdict for what stands under the part's name."""
-    if not isinstance(answer, types.FunctionType):
-        got = "there is no function of that name" if answer is None else f"{part.name} is of type {type(answer).__name__} now"
-        trouble, notes = judging.Trouble(f"expected: a function {part.name}\n  found: {got}. Run the cell that defines it."), []
-    else:
-        trouble, notes = judging.judge(part, answer, seed)
-    return Verdict(part, trouble, notes, [size for size, _ in part.tries(seed)])
 
 
 def check(answer=None):
@@ -84,22 +50,19 @@ def check(answer=None):
     return verdicts[0] if len(verdicts) == 1 else Verdicts(verdicts)
 
 
-class Verdicts(list):
-    """Those of several parts."""
-
-    def _ipython_display_(self):
-        """Nothing: check() has printed them."""
-
-
-def check_part(part, function, terminal=False):
-    """Judge what stands under a part's name, print and keep the verdict, and return it. None: no function of that name is there."""
-    verdict = _judged(part, function)
+def check_part(part, function, terminal=False, aside=contextlib.nullcontext()):
+    """Judge what stands under a part's name, print and keep the verdict, and return it. None: no function of that name is there. aside: what surrounds the judging alone."""
     _latest[:] = [part]
-    untouched = isinstance(function, types.FunctionType) and judging.untouched(function)
+    with aside:
+        verdict = judged(part, function, terminal=terminal)
+    untouched = is_untouched(function)
     print(verdict.text(untouched, terminal))
-    if verdict._drawn and not untouched and _in_notebook():
-        verdict.picture.show()
     kept.note(part, verdict.solved)
+    if verdict._drawn and not untouched and _in_notebook():
+        try:
+            verdict.picture.show()
+        except Exception as error:
+            print(f"(The picture could not be drawn: {raised.words(error)}.)")
     return verdict
 
 
@@ -131,13 +94,16 @@ def next_hint(part):
 def grade(function, seed=None):
     """check() for a grader: prints the verdict, keeps no progress, and raises LabError where the part is not right.
 
-    seed: an int; the part is then tried with sizes and numbers that come from it.
+    seed: an int; the part is then tried with sizes and numbers that come from it. A function that stands under the names of
+    several parts has to be right for each of them.
     """
-    (part, answer), = _given(function, {}, "grade")
-    verdict = _judged(part, answer, seed)
-    print(verdict.text())
-    if not verdict.solved:
-        raise LabError(f"{part.name} is not right yet.", verdict.trouble, "See above what was expected.")
+    if not callable(function):                   # neither a name nor None: what stands under one part's name is not to be judged as another
+        raise LabError(f"grade() got {type(function).__name__}.", "It takes the function of a part, without brackets.", "Run the cell that defines the function, then this one again.")
+    for part, answer in _given(function, sys._getframe(1).f_globals, "grade"):
+        verdict = judged(part, answer, seed)
+        print(verdict.text())
+        if not verdict.solved:
+            raise LabError(f"{part.name} is not right yet.", verdict.trouble, "See above what was expected.")
 
 
 def _in_notebook():

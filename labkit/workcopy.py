@@ -7,9 +7,11 @@ those that were handed out: running a notebook changes outputs, not sources. wor
 what was handed out; where it is lost, only files equal to the clone's count as unchanged.
 Not here: a merge of two versions. The newer one lies beside, as NAME.new.ipynb, and the learner chooses.
 """
+import errno
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -116,7 +118,7 @@ def _bring(source, work, name, handed):
         return
     target, new = work / name, work / beside(name)
     try:
-        mine = _read(target)
+        mine = read(target)
         if mine is None:
             write(target, data)
             handed.note(name, newest, data)
@@ -128,7 +130,7 @@ def _bring(source, work, name, handed):
                 yield Note("replaced", name)
             handed.note(name, newest, data)
         elif newest != handed.sources(beside(name)) and (newest != handed.sources(name) or _broken(name, sources(mine))):
-            theirs = _read(new)
+            theirs = read(new)
             if theirs is not None and sources(theirs) not in (newest, handed.sources(beside(name))):
                 yield Note("waiting", name)
                 return
@@ -147,13 +149,18 @@ def _digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def _read(path):
-    """The bytes of a file, None where there is none. A dangling link counts as a file."""
+def read(path):
+    """The bytes of a file, None where there is none. Raises OSError for what is there and can not be read: a folder, a pipe, a link to nowhere."""
     try:
-        return path.read_bytes()
+        kind = os.stat(path).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+        if not stat.S_ISREG(kind):                # reading a pipe would wait for ever
+            raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+        return Path(path).read_bytes()
     except FileNotFoundError:
-        if path.is_symlink():
-            raise
+        if os.path.islink(path):
+            raise FileNotFoundError(errno.ENOENT, "it is a link to nowhere", str(path)) from None
         return None
 
 
@@ -179,7 +186,7 @@ class _Manifest:
     def __init__(self, path):
         self.path, self.files = path, {}
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["files"]
+            found = json.loads(read(path) or b"")["files"]
             self.files = {name: entry for name, entry in found.items()
                           if isinstance(entry, list) and [type(e) for e in entry] == [str, str]}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

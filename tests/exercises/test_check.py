@@ -1,4 +1,5 @@
 """check(), hint() and grade() as a learner meets them, with right, wrong and odd answers."""
+import asyncio
 import functools
 import sys
 import types
@@ -117,10 +118,104 @@ def test_an_interrupt_ends_the_check_and_leaves_nothing_open(diamond):
     assert exercise.check(diamond)
 
 
-def test_a_bound_or_wrapped_function_is_told_apart_in_words(diamond, capsys):
+def test_a_partial_under_no_name_of_a_part_is_told_in_words(diamond, capsys):
     wrapped = functools.partial(diamond)
     with pytest.raises(LabError, match="function of a part"):
         exercise.check(wrapped)
+
+
+class Called:
+    """An object that can be called."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *given):
+        return self.function(*given)
+
+
+def decorated(function):
+    def inner(*given):
+        return function(*given)
+    return inner
+
+
+WRAPPED = {"partial": functools.partial, "object": Called, "bound method": lambda f: Called(f).__call__, "lambda": lambda f: lambda *given: f(*given), "decorated": decorated}
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+def test_whatever_can_be_called_is_an_answer_for_check_and_grade(how, diamond, capsys):
+    names = sources.namespace("05", solved=True)
+    names["diamond"] = WRAPPED[how](diamond)
+    exec("from labkit import check\nfrom labkit.exercise import grade\nfound = [check(diamond), check('diamond'), *check(), *check('05')]\ngrade(diamond)\ngrade(diamond, seed=3)", names)
+    assert [repr(one) for one in names["found"]] == ["05 diamond: right"] * 2 + ["05 diamond: right", "05 long_branch: right"] * 2
+
+
+def test_a_class_is_no_answer_and_is_told(capsys):
+    from itertools import chain
+    names = {"chain": chain}
+    exec("from labkit import check\nfound = check(chain)", names)
+    assert not names["found"] and "chain is a class now" in capsys.readouterr().out
+    with pytest.raises(LabError, match="no function of an exercise"):
+        exec("check()", names)
+
+
+def test_one_function_under_two_names_is_judged_as_both(diamond, capsys):
+    names = {"diamond": diamond, "long_branch": diamond}
+    exec("from labkit import check\nfound = check(long_branch)", names)
+    assert [repr(one) for one in names["found"]] == ["05 diamond: right", "05 long_branch: not yet"]
+    with pytest.raises(LabError, match="long_branch is not right"):
+        exec("from labkit.exercise import grade\ngrade(long_branch)", names)
+
+
+@pytest.mark.parametrize("given", [None, "diamond", 5])
+def test_grade_of_no_function_passes_nothing(given, diamond):
+    names = {"diamond": diamond, "long_branch": given}
+    with pytest.raises(LabError, match="grade\\(\\) got"):
+        exec("from labkit.exercise import grade\ngrade(long_branch)", names)
+
+
+class Hostile(tuple):
+    """What a function gives back, and what raises as soon as it is looked at."""
+
+    def fails(self, *given):
+        raise asyncio.CancelledError("not to be looked at")
+    __len__ = __iter__ = __repr__ = __str__ = __eq__ = __getitem__ = __bool__ = fails
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+def raising(error):
+    def raises(*given):
+        raise error
+    return raises
+
+
+@pytest.mark.parametrize("what, says", [(lambda *given: Hostile((1, 2)), "CancelledError: not to be looked at  at  raise"),
+                                        (raising(asyncio.CancelledError()), "CancelledError  at  raise error"), (raising(Speechless()), "ValueError: no words")])
+def test_what_a_judge_did_not_expect_is_told_in_words(what, says, diamond, capsys):
+    assert not exercise.check(named("diamond", what))
+    said = capsys.readouterr().out
+    assert f"The check could not go on with this answer: {says}" in said and "hint(diamond)" in said
+    assert exercise.check(diamond)
+
+
+def test_a_function_that_wraps_itself_is_judged(capsys):
+    loop = named("diamond", lambda *given: None)
+    loop.__wrapped__ = loop
+    assert not exercise.check(loop)
+
+
+def test_a_picture_that_fails_costs_no_verdict(diamond, capsys, monkeypatch):
+    monkeypatch.setattr(exercise, "_in_notebook", lambda: True)
+    monkeypatch.setattr(pictures, "picture", lambda drawn: 1 / 0)
+    wrong = sources.wrong("05").diamond__nothing_forks
+    assert not exercise.check(named("diamond", types.FunctionType(wrong.__code__, wrong.__globals__)))
+    assert "The picture could not be drawn: ZeroDivisionError" in capsys.readouterr().out
+    assert solved.of(sources.PARTS["diamond"])["tries"] == 1
 
 
 def test_a_wrong_graph_is_drawn_beside_the_expected_one(capsys):

@@ -39,6 +39,55 @@ def test_a_broken_file_counts_as_none_and_is_written_anew(work, text):
     assert solved.of(PART)["solved"] and solved.of(PART)["tries"] == 1
 
 
+@pytest.mark.parametrize("numbers", ['"tries": -5, "hints": true', '"tries": 1e400, "hints": 99999999999999999999999', '"tries": "x", "hints": null', '"tries": NaN, "hints": -1'])
+def test_odd_numbers_count_as_none_and_the_rest_stays(work, numbers):
+    file = solved.path(PART)
+    file.parent.mkdir(parents=True)
+    file.write_text(f'{{"solved": "2026-01-01", {numbers}, "on": "sim"}}')
+    record = solved.of(PART)
+    assert record["solved"] == "2026-01-01" and record["tries"] == 0 and record["hints"] in (0, 3)
+    solved.note(PART, False)
+    assert solved.of(PART)["tries"] == 1 and solved.of(PART)["solved"]
+
+
+def folder(path):
+    path.mkdir()
+    (path / "mine.txt").write_text("mine")
+
+
+ODD = {"folder": folder, "link to nowhere": lambda path: path.symlink_to("/nowhere/x"), "link to itself": lambda path: path.symlink_to(path),
+       "pipe": lambda path: os.mkfifo(path), "device": lambda path: path.symlink_to("/dev/zero")}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and links of Unix")
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("where", ["a record", "the folder"])
+def test_what_is_no_record_neither_raises_nor_hangs(work, what, where, capsys):
+    place = solved.path(PART) if where == "a record" else solved.folder()
+    place.parent.mkdir(parents=True)
+    ODD[what](place)
+    assert not solved.of(PART)["solved"] and not any(solved.done()[0][1])
+    solved.note(PART, True)
+    assert solved.of(PART)["solved"] or "could not keep your progress" in capsys.readouterr().out
+    solved.forget(PART.lab, 1)
+    assert not solved.of(PART)["solved"]
+
+
+def test_where_no_hint_can_be_kept_all_are_given_at_once(work, capsys):
+    work.mkdir()
+    (work / solved.FOLDER).write_text("a file")
+    assert solved.note_hint(PART) == len(PART.hints) + 1
+    assert "all hints at once" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given, expected", [("~/mine", os.path.expanduser("~/mine")), (" ", None), ("", None), ("/a b/ä", "/a b/ä")])
+def test_the_folder_that_is_named(monkeypatch, tmp_path, given, expected):
+    monkeypatch.setenv("LABKIT_WORK", given)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workcopy, "clone", lambda: tmp_path)
+    assert solved.folder() == (expected and type(tmp_path)(expected) / solved.FOLDER)
+
+
 def test_a_folder_that_cannot_be_written_loses_no_verdict(work, capsys, monkeypatch):
     def full(path, data):
         raise OSError(28, "No space left on device")
