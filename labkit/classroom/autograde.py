@@ -1,69 +1,53 @@
 """Grade submissions with nbgrader, each on its own: one that fails stops no other.
 
-nbgrader reads the notebook, puts the locked cells back and keeps the points; grading.py runs the tests in the sandbox.
+nbgrader reads the notebook and keeps the points; restoring.py puts the given cells back; grading.py runs the tests in the sandbox.
+What was graded to its end, and has not changed since, is kept (record.py).
 """
 import contextlib
 import logging
 import os
-import stat
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.classroom import course, sandbox
+from labkit.classroom import course, fit, record, sandbox
 from labkit.errors import LabError
 
-LARGEST_NOTEBOOK, LARGEST, MOST_FILES = 5 << 20, 20 << 20, 200     # bytes, bytes, files of one submission
 JUDGE = "labkit.classroom.grading.Judge"
 WARNING = ("WARNING: --unsandboxed. Submissions run as you, with your files and your network. Only limits of time and memory hold.\n"
            "Do this with work of people you trust, or on a machine where nothing is worth taking.")
 
 
 class Graded(NamedTuple):
-    """One submission: points (None where it could not be graded), of how many, why not, and the notes for the teacher."""
+    """One submission: points (None where it could not be graded), of how many, why not, the notes for the teacher, kept from before."""
     student: str
     assignment: str
     score: float | None
     most: float | None
     why: str
     notes: list
+    kept: bool = False
 
 
 def submissions(root, student=None, assignment=None):
-    """[(student, assignment)] in submitted/. Raises LabError where there is none."""
+    """[(student, assignment)] in submitted/. assignment: "05_diamond", "05" or "5". Raises LabError where there is none."""
     found = sorted((path.parent.name, path.name) for path in (root / "submitted").glob("*/*") if path.is_dir() and not path.name.startswith("."))
-    wanted = [(who, what) for who, what in found if student in (None, who) and assignment in (None, what, what[:2])]
+    named = lambda what: assignment in (None, what) or assignment.isdecimal() and what.partition("_")[0] == assignment.zfill(2)  # noqa: E731
+    wanted = [(who, what) for who, what in found if student in (None, who) and named(what)]
     if not wanted:
         which = "".join(f" of {word}" for word in (student,) if word) + "".join(f" for {word}" for word in (assignment,) if word)
-        raise LabError(f"There is no submission{which} in {root / 'submitted'}.", "A submission is submitted/STUDENT/NN_slug/NN_slug.ipynb.",
-                       "Put them there, or let `nbgrader collect` or `nbgrader zip_collect` do it.")
+        raise LabError(f"There is no submission{which} in {root / 'submitted'}.", "A submission is submitted/STUDENT/NN_slug/NN_slug.ipynb." + _there(found),
+                       "Put them there, or let `labkit classroom nbgrader COURSE collect NN_slug` or `zip_collect NN_slug` do it.")
     return wanted
 
 
-def unfit(folder):
-    """Why a submission's folder is not given to nbgrader, or "": nbgrader follows links and copies what they name into the feedback."""
-    total = count = 0
-    if folder.is_symlink() or folder.parent.is_symlink():
-        return "it is a link to another folder"
-    for place, folders, files in os.walk(folder):
-        for name in folders + files:
-            path = Path(place, name)
-            about = path.lstat()
-            count += 1
-            if stat.S_ISDIR(about.st_mode):
-                continue
-            if not stat.S_ISREG(about.st_mode):
-                return f"{path.relative_to(folder)} is no ordinary file"
-            total += about.st_size
-            if name.endswith(".ipynb") and about.st_size > LARGEST_NOTEBOOK:
-                return f"{path.relative_to(folder)} has {about.st_size >> 20} MiB"
-        if count > MOST_FILES or total > LARGEST:
-            return f"more than {MOST_FILES} files or {LARGEST >> 20} MiB"
-    return ""
+def _there(found):
+    """What is there instead, in words."""
+    return f" There are those of {', '.join(sorted({who for who, _ in found}))[:200]} for {', '.join(sorted({what for _, what in found}))[:200]}." if found else ""
 
 
 def autograde(root, student=None, assignment=None, sandboxed=True, force=False, say=print):
-    """Grade what is in submitted/; a list of Graded. student, assignment: only those. force: also what is graded already.
+    """Grade what is in submitted/; a list of Graded. student, assignment: only those. force: also what is graded and has not changed.
 
     Raises LabError where nothing can be graded: no course, no submission, no nbgrader, or no sandbox and sandboxed.
     """
@@ -86,7 +70,7 @@ def autograde(root, student=None, assignment=None, sandboxed=True, force=False, 
 
 def told(one):
     """A Graded in a line, and its notes below."""
-    points = f"{one.score:g} of {one.most:g}" if one.score is not None else f"not graded: {one.why}"
+    points = f"{one.score:g} of {one.most:g}" + ", kept from before" * one.kept if one.score is not None else f"not graded: {one.why}"
     return "\n".join([f"{one.assignment}  {one.student}: {points}", *(f"    look at: {note}" for note in one.notes)])
 
 
@@ -120,8 +104,10 @@ def _inside(folder):
 def _one(app, root, student, assignment, force):
     """Grade one submission; whatever happens to it is told in the Graded."""
     from nbgrader.converters import Autograde
-    why = unfit(root / "submitted" / student / assignment)
-    if not why:
+    folder = root / "submitted" / student / assignment
+    why = fit.unfit(folder)
+    kept = not why and not force and record.stands(root, student, assignment, record.digest(folder, app.coursedir.db_url))
+    if not why and not kept:
         heard = _Heard()
         app.log.addHandler(heard)
         try:
@@ -129,15 +115,15 @@ def _one(app, root, student, assignment, force):
                 warnings.filterwarnings("ignore", message="Object of type <Submitted")      # SQLAlchemy's, about nbgrader's own habits
                 app.coursedir.student_id, app.coursedir.assignment_id = student, assignment
                 converter = Autograde(coursedir=app.coursedir, parent=app)
-                converter.force = force
+                converter.force, converter.post_convert_hook = True, record.finished
                 converter.start()
         except (Exception, SystemExit) as error:
             why = heard.reason or f"{type(error).__name__}: {error}".splitlines()[0][:300]
         finally:
             app.log.removeHandler(heard)
-    notes = root / "notes" / assignment / f"{student}.txt"
+    notes = root / record.NOTES / assignment / f"{student}.txt"
     return Graded(student, assignment, *(_points(app, student, assignment) if not why else (None, None)), why,
-                  notes.read_text(encoding="utf-8").splitlines() if notes.is_file() and not why else [])
+                  notes.read_text(encoding="utf-8").splitlines() if notes.is_file() and not why else [], kept)
 
 
 def _points(app, student, assignment):

@@ -32,11 +32,11 @@ c.Judge.processes = 100
 
 # nbgrader would run submissions in a kernel with your rights. Judge runs them in a sandbox instead; keep its name in this list.
 c.Autograde.sanitize_preprocessors = [
+    "labkit.classroom.grading.Restore",
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",
-    "labkit.classroom.grading.Restore",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
@@ -47,7 +47,27 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+c.Autograde.post_convert_hook = "labkit.classroom.record.finished"
+
+# Feedback shows a hidden test without its seed.
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
+
+# zip_collect finds the student in the names that learning platforms give.
+c.ZipCollectApp.collector_plugin = "labkit.classroom.collecting.Names"
 '''
+IGNORED = """# What is the students', or made of it. source/ holds the solutions and the secret seed: never into a public repository.
+gradebook.db*
+.nbgrader.log
+submitted/
+downloaded/
+autograded/
+feedback/
+notes/
+"""
 
 
 def needs_nbgrader():
@@ -94,7 +114,7 @@ def export(target, only=(), seed=None):
     root, sources = Path(target), workcopy.clone() / "authoring/labs"
     chosen = [labs.find(one) for one in only] or labs.all_labs()
     marker = _begin(root, seed)
-    files = {CONFIG: SETTINGS}
+    files = {CONFIG: SETTINGS, ".gitignore": IGNORED}
     for lab in chosen:
         try:
             text = (sources / f"{lab.slug}.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""nbgrader's preprocessors for a course of labkit's: Restore, Judge and Review. nbgrader_config.py names them.
+"""nbgrader's preprocessors for a course of labkit's: Restore (restoring.py), Judge and Review. nbgrader_config.py names them.
 
 Judge takes the place of nbgrader's Execute. No kernel is started: each test runs in a sandboxed process of its own, after
 the code cells above it, and what it printed becomes the cell's output. Learners' cells keep no output.
@@ -14,27 +14,12 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Float, Integer
 
 from labkit.classroom import judge, suspicion
+from labkit.classroom.inside import test_of
 from labkit.classroom.limits import Limits
+from labkit.classroom.record import NOTES
+from labkit.classroom.restoring import Restore  # noqa: F401
 
-NOTES = "notes"            # DIR/notes/ASSIGNMENT/STUDENT.txt: for the teacher alone, so not in autograded/, whose files go into the feedback
 _ODD = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\uffff]|[\u202a-\u202e\u2066-\u2069]")
-
-
-class Restore(NbGraderPreprocessor):
-    """Test cells that a submission lacks come back, at its end, with the text that was handed out."""
-
-    def preprocess(self, nb, resources):
-        ids = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells}
-        names = resources["nbgrader"]
-        with Gradebook(names["db_url"]) as book:
-            source = book.find_notebook(names["notebook"], names["assignment"])
-            points = {cell.name: cell.max_score for cell in source.grade_cells}
-            for cell in source.source_cells:
-                if cell.name in points and cell.name not in ids and cell.cell_type == "code":
-                    mark = {"schema_version": 3, "grade_id": cell.name, "grade": True, "solution": False, "locked": True, "task": False,
-                            "cell_type": "code", "points": points[cell.name], "checksum": cell.checksum}
-                    nb.cells.append(v4.new_code_cell(source=cell.source, metadata={"nbgrader": mark}))
-        return nb, resources
 
 
 class Judge(NbGraderPreprocessor):
@@ -54,7 +39,7 @@ class Judge(NbGraderPreprocessor):
             cell.outputs, cell.execution_count = [], None
             if not utils.is_grade(cell) or utils.is_solution(cell):
                 above.append((f"<cell {number}>", cell.source))
-                if not utils.is_locked(cell):
+                if not utils.is_locked(cell) and not test_of(cell.source):        # a copied test, or one that lost its marks, does not run
                     notes += [f"cell {number}, {line}" for line in suspicion.look(cell.source)]
                 continue
             start = time.monotonic()

@@ -1,19 +1,27 @@
 """What runs in the sandbox: one test cell of a submission, after the other code cells above it.
 
 The parent writes one JSON object to standard input: root (the folder that holds labkit), cells [[name, source], ...],
-test (source), limits, uid, token. What is printed goes to standard output. The verdict is one JSON line on the
+test (source), limits, uid, tokens {"passed", "other"}. What is printed goes to standard output. The verdict is one JSON line on the
 file descriptor given as argument: {"token": ..., "status": "passed" | "failed" | "tampered", "ename", "evalue", "shown"}.
 Before it comes {"ready": true}: without that line the fault is this machine's, not the submission's.
 Not here: a kernel. Nothing of Jupyter runs, and the submission's other files are not there.
+
+The submission shares this Python. So what is needed after it ran is taken before: the line of a passed test is made by then, and no module
+that a submission can reach leads to this one (its __main__ is a module of its own), to tampering.py, or to the builtins that both use.
 """
 import ast
+import builtins
 import contextlib
+import importlib
 import io
 import json
 import linecache
 import os
 import sys
+import types
+from os import _exit, write
 
+__builtins__ = dict(vars(builtins))
 MOST = 4000          # characters of an error that are kept
 
 
@@ -72,6 +80,9 @@ def judged(test, names):
     try:
         run(test, "<test>", names)
     except BaseException as error:
+        if isinstance(error, NameError) and error.name not in names:        # inside the answer grade() would have caught it
+            return {"status": "failed", "ename": "Missing", "evalue": f"there is no function {error.name}",
+                    "shown": f"expected: a function {error.name}\n  found:  no cell above this one defines it"}
         return {"status": "failed", "ename": type(error).__name__, "evalue": getattr(error, "did", None) or str(error)[:MOST],
                 "shown": "\n".join(getattr(error, "_render_traceback_", lambda: [f"{type(error).__name__}: {error}"])())[:MOST]}
     return {"status": "passed"}
@@ -84,18 +95,33 @@ def main(channel):
     limit(work["limits"])
     sys.path.insert(0, work["root"])
     with contextlib.redirect_stdout(io.StringIO()):  # which backend runs is no news here
-        from labkit.classroom import tampering
-        before, token = tampering.fingerprint(), work.pop("token")
-    os.write(channel, b'{"ready": true}\n')
-    names = {"__name__": "__main__", "__builtins__": __builtins__}
+        tampering = apart("labkit.classroom.tampering")
+        before, tokens = tampering.fingerprint(), work.pop("tokens")
+    passed = json.dumps({"status": "passed", "token": tokens.pop("passed")}).encode() + b"\n"
+    write(channel, b'{"ready": true}\n')
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    names = vars(module)
+    names["__builtins__"] = builtins
     define(work["cells"], names)
     verdict = judged(work["test"], names)
-    changed = tampering.changed(before)
+    try:
+        changed = tampering.changed(before)
+    except MemoryError:
+        changed = [] if verdict["status"] == "failed" else ["labkit, or there was no memory left to tell"]
     if changed:
         verdict = {"status": "tampered", "ename": "Tampered", "evalue": "the submission changed " + ", ".join(changed[:5]), "shown": ""}
     sys.stdout.flush()
-    os.write(channel, json.dumps({**verdict, "token": token}).encode() + b"\n")
-    os._exit(0)                                      # threads that the submission left behind are not waited for
+    write(channel, passed if verdict == {"status": "passed"} else json.dumps({**verdict, "token": tokens["other"]}).encode() + b"\n")
+    _exit(0)                                         # threads that the submission left behind are not waited for
+
+
+def apart(name):
+    """A module of its own, which no import finds afterwards."""
+    package, _, last = name.rpartition(".")
+    module = importlib.import_module(name)
+    del sys.modules[name]
+    delattr(sys.modules[package], last)
+    return module
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def _threads_of_this_user():
 
 def judge(cells, test, limits=watched.Limits(), sandboxed=True):
     """The Outcome of the test's source after the cells [(name, source), ...]. Raises LabError where this machine is at fault."""
-    uid, token = sandbox.user() if sandboxed else None, secrets.token_hex(16)
+    uid, tokens = sandbox.user() if sandboxed else None, {"passed": secrets.token_hex(16), "other": secrets.token_hex(16)}
     own = _own_limits(limits, uid)
     with tempfile.TemporaryDirectory(prefix="labkit-") as empty:
         root = sandbox.INSIDE if sandboxed else str(sandbox.package().parent)
-        task = json.dumps({"root": root, "cells": cells, "test": test, "limits": own, "uid": uid, "token": token}).encode()
+        task = json.dumps({"root": root, "cells": cells, "test": test, "limits": own, "uid": uid, "tokens": tokens}).encode()
         if sandboxed:
             sandbox.require()
             ended = watched.run(sandbox.command(), task, limits)
@@ -54,11 +54,11 @@ def judge(cells, test, limits=watched.Limits(), sandboxed=True):
     if '{"ready": true}' not in ended.said[:1]:
         raise LabError("A test could not be started.", ended.why or ended.output.strip()[-500:] or "Its process ended at once.",
                        "This is not the submission's fault, and it got no points or zero for it. Mend it, and autograde again.")
-    return _outcome(ended, token)
+    return _outcome(ended, tokens)
 
 
-def _outcome(ended, token):
-    verdict = _verdict(ended.said[1:], token)
+def _outcome(ended, tokens):
+    verdict = _verdict(ended.said[1:], tokens)
     if ended.why:
         return Outcome(False, ended.output, ("Stopped", f"stopped: {ended.why}", f"Stopped: the test took {ended.why}."), f"stopped: {ended.why}")
     if verdict is None:
@@ -70,12 +70,12 @@ def _outcome(ended, token):
     return Outcome(False, ended.output, error, verdict["evalue"] if verdict["status"] == "tampered" else "")
 
 
-def _verdict(lines, token):
-    """The last line that carries the token and is a verdict; None where there is none."""
+def _verdict(lines, tokens):
+    """The last line that is a verdict and carries the token of its kind; None where there is none."""
     for line in reversed(lines):
         try:
             found = json.loads(line)
-            if found.get("token") == token and found["status"] in ("passed", "failed", "tampered"):
+            if found["status"] in ("passed", "failed", "tampered") and found.get("token") == tokens["passed" if found["status"] == "passed" else "other"]:
                 return {"ename": "", "evalue": "", "shown": "", **{name: str(value) for name, value in found.items()}}
         except (ValueError, AttributeError, KeyError, RecursionError):
             continue

@@ -25,6 +25,36 @@ ATTACKS = {
     "no_exceptions": ("def diamond(*a): pass", "get_ipython().set_custom_exc((Exception,), lambda *a, **k: None)", 3, "get_ipython()"),
 }
 
+# Cells that swap what judges. Each is followed by `def diamond(*a): pass`, and found by the word beside it, or does nothing.
+SWAPS = {
+    "another_judge_under_the_name": ("""
+import labkit
+known = labkit.labs.parts()
+def fake(t, answer): "right"
+for name in ("diamond", "long_branch"):
+    old = known[name]
+    known["old " + name] = old
+    known[name] = type(old)(old.lab, fake, 3, (), (4,))
+""", "the judge of diamond"),
+    "another_part_in_the_lab": ("""
+import labkit
+lab = labkit.labs.find(5)
+def diamond(t, answer): "right"
+lab.parts["diamond"] = type(lab.parts["diamond"])(lab, diamond, 3, (), (4,))
+labkit.labs.parts.cache_clear()
+""", "the judge of diamond"),
+    "another_room": ("import types, labkit.verdict\nlabkit.verdict.judging = types.SimpleNamespace(judge=lambda *a: (None, []))", "labkit.verdict.judging"),
+    "another_numpy_for_the_judge": ("from labkit.cases import bench\nbench.np = None", "labkit.cases.bench.np"),
+    "another_default": ("from labkit.labs.shapes import Wanted\nimport labkit.cases.bench as b\nb.Bench.expect.__defaults__ = (1,)", "labkit.cases.bench"),
+    "another_verdict": ("from labkit.verdict import Verdict\nVerdict.solved = property(lambda s: True, lambda s, v: None)", "labkit.verdict.Verdict"),
+    "another_sorted": ("import builtins, labkit.exercise\nbuiltins.sorted = lambda *a, **k: []\nlabkit.exercise.grade = print", "labkit.exercise.grade"),
+    "another_main": ("import __main__\n__main__.judged = lambda *a: {'status': 'passed'}", ""),
+    "another_look": ("import labkit.classroom.tampering as t, labkit.classroom.inside as i, labkit.exercise\n"
+                     "t.changed = lambda before: []\ni.judged = lambda *a: {'status': 'passed'}\nlabkit.exercise.grade = print", "labkit.exercise.grade"),
+    "another_json": ("import json\nreal = json.dumps\njson.dumps = lambda said, **k: real(said).replace('failed', 'passed')", ""),
+    "another_write": ("import os\nreal = os.write\nos.write = lambda fd, data: real(fd, data.replace(b'failed', b'passed'))", ""),
+}
+
 DELETES = '''
 import os, shutil
 def diamond(*a):

@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(tmp_path):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         courses.export(tmp_path / name, only=["05"], seed=seed)
     bytes_ = [{path.relative_to(root): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()} for root in (tmp_path / n for n in "abc")]
-    assert len(bytes_[0]) == 3 and bytes_[0] == bytes_[1] != bytes_[2]
+    assert len(bytes_[0]) == 4 and bytes_[0] == bytes_[1] != bytes_[2]
 
 
 def test_without_a_seed_each_course_has_its_own_and_keeps_it(tmp_path):
@@ -117,7 +117,7 @@ def test_without_a_seed_each_course_has_its_own_and_keeps_it(tmp_path):
         courses.export(tmp_path / name, only=["05"])
         seeds.append(courses.read(tmp_path / name)["seed"])
     assert seeds[0] == seeds[2] != seeds[1]
-    assert [what for _, what in courses.export(tmp_path / "a", only=["05", "08"])] == ["same", "same", "new"]
+    assert [what for _, what in courses.export(tmp_path / "a", only=["05", "08"])] == ["same", "same", "same", "new"]
 
 
 def test_hidden_seeds_differ_from_part_to_part():

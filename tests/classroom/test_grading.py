@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import re
 import socket
 import time
 from pathlib import Path
@@ -38,6 +39,7 @@ def graded(sandboxed, make_course, tmp_path_factory):
         course.submit("helper_cell", right.replace("-(-x.size // 256)", "blocks(x.size)"), branch, "def blocks(n):\n    return -(-n // 256)\ndraw_nothing(1)\n%matplotlib inline")
         course.submit("hard_coded", right.replace("x.size,", "min(x.size, 2048),"), branch)
         course.submit("no_tests", None, branch, change=lambda made: made["cells"].__delitem__(slice(7, 9)))
+        course.submit("no_answer_cell", None, branch, change=lambda made: made["cells"].remove(cell(made, "diamond")))
         course.submit("more_points", None, branch, change=lambda made: [c["metadata"]["nbgrader"].update(points=100) for c in made["cells"] if c["metadata"].get("nbgrader", {}).get("grade")])
         course.submit("other_tests", None, branch, change=lambda made: cell(made, "diamond-visible").update(source="print('right')"))
         course.submit("deletes", DELETES.format(course=str(course.root), home=str(home), labkit=str(package.parent)), branch)
@@ -57,7 +59,7 @@ def graded(sandboxed, make_course, tmp_path_factory):
     return course, {one.student: one for one in done}, {one.student: b - a for one, a, b in zip(done, laps, laps[1:])}, before, after, seen
 
 
-EXPECTED = {"right": 6, "half": 3, "empty": 0, "helper_cell": 6, "hard_coded": 4.5, "no_tests": 3, "more_points": 3, "other_tests": 3, "deletes": 3, "calls_home": 3,
+EXPECTED = {"right": 6, "half": 3, "empty": 0, "helper_cell": 6, "hard_coded": 4.5, "no_tests": 3, "no_answer_cell": 3, "more_points": 3, "other_tests": 3, "deletes": 3, "calls_home": 3,
             **{student: points for student, (_, _, points, _) in ATTACKS.items()}}
 
 
@@ -109,7 +111,14 @@ def test_time_is_limited(graded):
 
 
 def test_no_process_is_left(graded):
-    mine = [name for name in os.listdir("/proc") if name.isdecimal() and b"classroom/inside.py" in _read(f"/proc/{name}/cmdline")]
+    """Of those that run now, which other tests may have started, none stays."""
+    def running():
+        return {name for name in os.listdir("/proc") if name.isdecimal() and b"classroom/inside.py" in _read(f"/proc/{name}/cmdline")}
+
+    mine, end = running(), time.monotonic() + 30
+    while mine and time.monotonic() < end:
+        time.sleep(0.1)
+        mine &= running()
     assert not mine
 
 
@@ -131,7 +140,10 @@ def test_feedback_says_what_was_expected_and_runs_nothing(graded):
     for student in ("half", "empty", "endless_loop"):
         page = (course.root / "feedback" / student / NAME / f"{NAME}.html").read_text()
         assert "expected back: graph; found: None" in page or "more than 4 seconds" in page
-    assert len(list((course.root / "feedback").glob("*/*/*.html"))) == len([one for one in done.values() if one.score is not None])
+    pages = {path.parent.parent.name: path.read_text() for path in (course.root / "feedback").glob("*/*/*.html")}
+    assert len(pages) == len([one for one in done.values() if one.score is not None])
+    assert "no cell above this one defines it" in pages["no_answer_cell"]
+    assert not any(re.search("seed=|HIDDEN", page) for page in pages.values()) and all("when this is graded" in page for page in pages.values())
 
 
 def test_a_second_run_grades_only_what_is_new(graded):
