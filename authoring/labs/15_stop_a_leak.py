@@ -41,9 +41,9 @@ check(relaunchable)
 # %% [markdown]
 # ## Part 2: nothing is left
 #
-# `executable` was made from such a `plan` with AutoFreeOnLaunch, and launched three times in `stream`. Now all of it shall go: the block at
-# `address` is free, executable and graph are destroyed, and CUDA counts as much graph memory *used* as before the first
-# launch. The graph memory is that of device 0.
+# `executable` was made from such a `plan` with AutoFreeOnLaunch, and launched three times in `stream`; the last launch may still
+# wait for its turn. Now all of it shall go: the block at `address` is free, executable and graph are destroyed, and CUDA counts as
+# much graph memory *used* as before the first launch. The graph memory is that of device 0.
 
 # %%
 def clean_up(executable, plan, address, stream):

@@ -149,8 +149,9 @@ def broken_stale_address(stream, pool, x, y):
     return plan
 
 # %% [markdown]
-# Return the graph, and a function `close` without arguments, which the caller calls after the last launch. Then, and not before, the
-# pool must have all its blocks again.
+# Return the graph, and a function `close` without arguments, which the caller calls when the last launch is over. Afterwards the pool
+# must have all its blocks again; before that it must not get a block that a launch may still use. The memory comes from the pool, or
+# the graph allocates it itself (lesson 09).
 
 # %%
 def repair_stale_address(stream, pool, x, y):

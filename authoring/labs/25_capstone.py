@@ -85,12 +85,12 @@ check(captured)
 #
 # Return a function `infer(batch)`. `batch` is a NumPy float32 array of shape (rows, `net.inner`), of another size and with other numbers each
 # time. It returns the answer, a NumPy array of its own of shape (rows, `net.cols`), which later batches do not change. The layers run on
-# the GPU, in the buffers of `net`. Which sizes come, nobody knows before.
+# the GPU, on `stream` and in the buffers of `net`. Which sizes come, nobody knows before.
 
 # %% [markdown]
-# A size may cost something when it comes first. After that its batches launch graphs and no kernels one by one. On a GPU the check times
-# them against the same work queued in a plain stream, in the same run: yours must be at least **1.3 times** as fast, from the call to the
-# answer. Mind when a graph reads pinned memory (lesson 16).
+# A size may cost something when it comes first. After that its batches launch executables that are there, and no kernels one by
+# one. On a GPU the check times them against the same work queued in a plain stream, in the same run: yours must be at least **1.2
+# times** as fast, from the call to the answer. Mind when a graph reads pinned memory (lesson 16).
 
 # %%
 def inference(stream, net):
@@ -119,8 +119,11 @@ check(inference)
 # ## Part 4: new weights
 #
 # Training went on. `w1` and `w2` are NumPy float32 arrays of shape (`inner`, `middle`) and (`middle`, `cols`). From the next launch on, every
-# executable that was ever made from `net` must use them. Nothing is captured again and no executable is updated: you do not even
-# know them. The two arrays may change as soon as your function has returned.
+# executable that was ever made from `net` must use them. What was queued on `stream` before, and still waits for its turn, uses the
+# old ones. Nothing is captured again and no executable is updated: you do not even know them.
+
+# %% [markdown]
+# The two arrays may change as soon as your function has returned. At times they are pageable memory, at times pinned.
 
 # %%
 def new_weights(stream, net, w1, w2):

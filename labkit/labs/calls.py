@@ -6,17 +6,17 @@ Some things can't be read back: how often a graph was launched, whether an execu
 import contextlib
 import functools
 
-from labkit import graph as graphs
+from labkit import graph as graphs, kernels
 from labkit.backend import cudart
 from labkit.errors import LabError
-from labkit.labs.listening import listening
+from labkit.labs.listening import exchange, listening
 
 NOT_READY = 600
 _INSTANTIATE = ("cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams")
-_CREATE = ("cudaStreamCreate", "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority")
+CREATE = ("cudaStreamCreate", "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority")
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 MAKES = {**dict.fromkeys(("cudaStreamEndCapture", "cudaGraphCreate", "cudaGraphClone"), "graph"),
-         **dict.fromkeys(_INSTANTIATE, "executable"), **dict.fromkeys(_CREATE, "stream")}
+         **dict.fromkeys(_INSTANTIATE, "executable"), **dict.fromkeys(CREATE, "stream")}
 ENDS = {"cudaGraphDestroy": "graph", "cudaGraphExecDestroy": "executable", "cudaStreamDestroy": "stream"}
 TAKES = {**ENDS, **dict.fromkeys((*_INSTANTIATE, "cudaGraphGetNodes", "cudaGraphClone"), "graph"),
          **dict.fromkeys(("cudaGraphLaunch", "cudaGraphUpload", "cudaGraphExecGetFlags"), "executable"),
@@ -29,6 +29,12 @@ def number(handle):
         return int(handle or 0)
     except Exception:
         return -1
+
+
+def captures(stream):
+    """Whether a stream captures now, or has lost its capture."""
+    code, status = cudart.cudaStreamIsCapturing(stream)
+    return int(code) != 0 or int(status) != 0
 
 
 def shown(value, most=80):
@@ -60,6 +66,19 @@ def following(*names, of=None):
         yield made
 
 
+@contextlib.contextmanager
+def kernels_launched(heard):
+    """While it lasts, heard(kernel, stream as an int, arguments) is told of each kernel that labkit's launch() is to queue or capture. It may raise."""
+    start = kernels._launchers.get(cudart) or (kernels._sim_launcher if kernels.is_simulator(cudart) else kernels._gpu_launcher)(cudart)
+
+    def told(stream, kernel, grid, block, shared, values):
+        heard(kernel, number(stream), [value if isinstance(value, int) else value.item() for value in values])
+        return start(stream, kernel, grid, block, shared, values)
+    kernels._launchers[cudart] = start
+    with exchange(kernels._launchers, cudart, told):
+        yield
+
+
 class Calls:
     """What an answer asks of CUDA while it runs: to count, and to see who was destroyed.
 
@@ -82,16 +101,16 @@ class Calls:
                 with listening({*MAKES, *TAKES, *WAITS}, self._heard, answer):
                     result = answer(*given)
             finally:
-                self.t._streams += self.there["stream"].values()
+                self._hand_over()
             self.busy = int(cudart.cudaStreamQuery(self.t.stream)[0]) == NOT_READY
             return result
-        try:
-            return self.t.run(followed, *args)
-        finally:
-            for graph in self.there["graph"].values():
-                self.t.own(graph)
-            for executable in self.there["executable"].values():
-                self.t.parts_of(executable, "executable")
+        return self.t.run(followed, *args)
+
+    def _hand_over(self):
+        """What the answer left behind is the Try's to destroy, once; what it destroyed itself is not."""
+        for mine, kind in ((self.t._streams, "stream"), (self.t._execs, "executable"), (self.t._graphs, "graph")):
+            mine[:] = [one for one in mine if (kind, number(one)) not in self.gone]
+            mine += [one for handle, one in self.there[kind].items() if all(number(other) != handle for other in mine)]
 
     def _heard(self, name, call, given):
         first, second = [*map(number, given), 0, 0][:2]
@@ -135,16 +154,24 @@ class Calls:
         """The calls of these names, in order."""
         return [one for one in self.asked if one[0] in names]
 
-    def alive(self, result, kind):
-        """What the answer returned, of this kind ("graph", "executable"), and not destroyed: else Trouble."""
-        first = result[0] if isinstance(result, (tuple, list)) and result else result
-        self.t.want((kind, number(first)) not in self.gone, f"back: the {kind}, to be used", f"a {kind} that the function has destroyed")
-        return self.t.parts_of(result, kind)
+    def alive(self, result, *kinds):
+        """What the answer returned, of this kind or of these ("graph", "executable"), and not destroyed: else Trouble."""
+        self._hand_over()
+        for one, kind in zip(result if isinstance(result, (tuple, list)) else [result], kinds):
+            self.t.want((kind, number(one)) not in self.gone, f"back: the {kind}, to be used", f"{'an' if kind == 'executable' else 'a'} {kind} that the function has destroyed")
+        try:
+            return self.t.parts_of(result, *kinds)
+        finally:
+            self._hand_over()                              # what came back beside it may be destroyed
 
-    def tidied(self, *kinds):
-        """Trouble unless the answer destroyed all that it made of these kinds."""
+    def destroyed(self, one):
+        """Whether the answer asked for its destruction, also where it was kept."""
+        return any(name in ENDS and first == number(one) for name, first, _ in self.asked)
+
+    def tidied(self, *kinds, but=()):
+        """Trouble unless the answer destroyed all that it made of these kinds. but: what it returned."""
         for kind in kinds:
-            left = len(self.there[kind])
+            left = len(set(self.there[kind]) - {number(one) for one in but})
             self.t.want(not left, f"each {kind} that the function made is destroyed in the end", f"{left} {kind}{'s' * (left > 1)} not destroyed (the check hears what is written as cudart.{next(name for name, of in ENDS.items() if of == kind)})")
 
     def launches(self, count, *, made=1):
@@ -153,8 +180,17 @@ class Calls:
         note = "" if found else " (the check hears what is written as cudart.cudaGraphLaunch)"
         self.t.want(len(found) == count, f"{count} launch{'es' * (count != 1)} of an executable", f"{len(found)}{note}")
         self.t.want(executables == made, f"{made} instantiation{'s' * (made != 1)}", f"{executables}")
-        other = [one for one in found if one[2] != number(self.t.stream)]
+        self.in_the_stream()
+
+    def in_the_stream(self, since=0):
+        """Trouble where a launch, of the calls from `since` on, is not in t.stream."""
+        other = [one for one in self.asked[since:] if one[0] == "cudaGraphLaunch" and one[2] != number(self.t.stream)]
         self.t.want(not other, "every launch in the stream that was given", f"{len(other)} in another stream")
+
+    def nothing_made(self, since, when):
+        """Trouble where an executable was made, in the calls from `since` on. when: in words, why there is no need."""
+        made = [one for one in self.asked[since:] if one[0] in _INSTANTIATE]
+        self.t.want(not made, f"{when}: an executable that is there is launched", f"{len(made)} instantiation{'s' * (len(made) != 1)}")
 
     def waited(self):
         self.t.want(not self.busy, "all work is finished when the function returns", "the stream still had work to do")

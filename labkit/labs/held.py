@@ -9,10 +9,21 @@ from labkit.backend import cudart
 from labkit.cases.bench import Trouble
 from labkit.errors import ok
 from labkit.kernels import axpy, launch, scale
-from labkit.labs.calls import Calls
+from labkit.labs.calls import Calls, captures, number
+from labkit.labs.caution import busy
+from labkit.labs.kernels import occupy
+from labkit.labs.listening import listening
 
 HELD = 0.25             # seconds that a stream stands still where nobody lets it go on
 _Function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class OwnError(Exception):
+    """What a judge's function raises, where an answer is to let it pass."""
+
+
+class OwnInterrupt(BaseException):
+    """The same, as an interrupt would be: no Exception."""
 
 
 @contextlib.contextmanager
@@ -26,6 +37,29 @@ def held(t, seconds=HELD):
         yield gate
     finally:
         gate.set()
+
+
+@contextlib.contextmanager
+def tardy(t, function):
+    """Each launch of the function finds other work ahead in t.stream. Whoever reads before it is over reads what was there."""
+    def heard(name, call, given):
+        busy(t)
+        return call()
+    _ = occupy.func                         # loaded before anything waits
+    with listening(("cudaGraphLaunch",), heard, function):
+        yield
+
+
+@contextlib.contextmanager
+def hasty(t, function):
+    """Launches and copies of the function are finished before their call returns, as on a GPU that is very fast. What comes after a launch comes too late for it."""
+    def heard(name, call, given):
+        answer = call()
+        if not int(answer[0]) and not any(captures(stream) for stream in (t.stream, given[-1]) if number(stream) > 2):
+            cudart.cudaStreamSynchronize(given[-1])
+        return answer
+    with listening(("cudaGraphLaunch", "cudaMemcpyAsync"), heard, function):
+        yield
 
 
 def later(t, function, *args):

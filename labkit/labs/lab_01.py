@@ -3,7 +3,7 @@ from labkit import kernels
 from labkit.errors import ok
 from labkit.kernels import launch
 from labkit.labs.calls import Calls
-from labkit.labs.caution import busy, captured, within
+from labkit.labs.caution import busy, busy_after, captured, within
 from labkit.labs.judging import Lab
 
 LAB = Lab("01_first_graph", "The first graph", lesson="00", minutes=3)
@@ -41,9 +41,10 @@ def replay(t, answer):
         old, plus = t.fresh(y, x)
         busy(t)
         calls = Calls(t, keep=[graph])
-        calls.run(answer, t.stream, graph, times)
-        t.want(not calls.of("cudaGraphDestroy"), "the graph is left alone: it was not made here", "cudaGraphDestroy was called")
+        with busy_after(t, answer, count=times):
+            calls.run(answer, t.stream, graph, times)
+        t.want(not calls.destroyed(graph), "the graph is left alone: it was not made here", "cudaGraphDestroy was called with it")
         t.expect(f"after replay(..., times={times})", "y", y, old + 2 * times * plus)
         calls.launches(times)
         calls.waited()
-        calls.tidied("executable")
+        calls.tidied("executable", "graph")

@@ -5,7 +5,7 @@ from labkit import kernels
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.labs.calls import Calls
-from labkit.labs.caution import beyond, busy, within
+from labkit.labs.caution import beyond, busy, busy_after, within
 from labkit.labs.judging import Lab
 from labkit.update import launched
 
@@ -49,7 +49,8 @@ def n_times(t, answer):
         old, plus = t.fresh(y, x)
         busy(t, kernels.axpy)
         calls = Calls(t, look=lambda graph: beyond(graph, y=y, x=x))
-        calls.run(answer, t.stream, y, x, times)
+        with busy_after(t, answer, count=times):
+            calls.run(answer, t.stream, y, x, times)
         t.expect(f"after n_times(..., {times})", "y", y, old + np.float32(times) * plus)
         calls.launches(times)
         nodes = list(calls.nodes.values())

@@ -97,4 +97,4 @@ def in_pieces(t, answer):
             for which, piece in enumerate(pieces, 1):
                 t.launch(piece, which)
                 t.expect(f"{when}, after piece {which} of {few}", "y", made.y, made.after(sum(nodes[:which]), old, plus))
-        calls.tidied("graph")
+        calls.tidied("graph", "executable", but=pieces)

@@ -1,10 +1,29 @@
 """05: a diamond, captured with one more stream and two events."""
 import numpy as np
 
+from labkit.labs.calls import Calls
+from labkit.labs.caution import as_asked
 from labkit.labs.judging import Lab
-from labkit.update import launched
 
 LAB = Lab("05_diamond", "A diamond", lesson="03", minutes=8)
+
+
+def _with_a_branch(t, answer, **branch):
+    """The answer's graph has fill, axpy beside a branch of scales with these factors, and add, each as asked; launched twice it gives z."""
+    x, y, z = (t.buffer() for _ in range(3))
+    calls = Calls(t)
+    graph = calls.alive(calls.run(answer, t.stream, t.new_stream(), t.event(), t.event(), x, y, z), "graph")
+    row = ["fill", *branch, "add"]
+    found = t.shape(graph, {"fill": "fill", "axpy": "axpy", **dict.fromkeys(branch, "scale"), "add": "add"},
+                    [("fill", "axpy"), ("axpy", "add"), *zip(row, row[1:])])
+    ways = {"fill": ["x, 1"], "axpy": ["x, x, 1"], "add": ["z, x, y", "z, y, x"], **{name: [f"y, {a}"] for name, a in branch.items()}}
+    for name, node in found.items():
+        as_asked(t, node, *ways[name], x=x, y=y, z=z)
+    executable = t.executable(graph)
+    for which in (1, 2):
+        _, right, _ = t.fresh(x, y, z)
+        t.launch(executable, which)
+        t.expect(f"after launch {which}", "z", z, 2 * np.ones(t.size) + np.prod(list(branch.values())) * right)
 
 
 @LAB.part(points=3, hints=(
@@ -13,15 +32,7 @@ LAB = Lab("05_diamond", "A diamond", lesson="03", minutes=8)
     "The two calls are those of lesson 03, cudaEventRecord and cudaStreamWaitEvent, each twice. The helper's last work comes before the second record."))
 def diamond(t, answer):
     """A graph of four kernels: fill, then axpy and scale side by side, then add, which waits for both."""
-    x, y, z = (t.buffer() for _ in range(3))
-    graph = t.parts_of(t.run(answer, t.stream, t.new_stream(), t.event(), t.event(), x, y, z), "graph")
-    t.shape(graph, {"fill": "fill", "axpy": "axpy", "scale": "scale", "add": "add"},
-            [("fill", "axpy"), ("fill", "scale"), ("axpy", "add"), ("scale", "add")])
-    executable = t.executable(graph)
-    for which in (1, 2):
-        _, right, _ = t.fresh(x, y, z)
-        t.launch(executable, which)
-        t.expect(f"after launch {which}", "z", z, 2 * np.ones(t.size) + 3 * right)
+    _with_a_branch(t, answer, scale=3)
 
 
 @LAB.part(points=3, hints=(
@@ -30,14 +41,4 @@ def diamond(t, answer):
     "The fork does not change. The second kernel of the branch goes to the helper before the event that joins it is recorded there."))
 def long_branch(t, answer):
     """The diamond with a branch of two kernels: fill, then axpy beside scale and scale, then add."""
-    x, y, z = (t.buffer() for _ in range(3))
-    graph = t.parts_of(t.run(answer, t.stream, t.new_stream(), t.event(), t.event(), x, y, z), "graph")
-    found = t.shape(graph, {"fill": "fill", "axpy": "axpy", "first": "scale", "second": "scale", "add": "add"},
-                    [("fill", "axpy"), ("fill", "first"), ("first", "second"), ("axpy", "add"), ("second", "add")])
-    factors = sorted(launched(found[name]).args[1] for name in ("first", "second"))
-    t.want(factors == [2.0, 3.0], "one scale by 3 and one by 2", f"scales by {factors[0]:g} and {factors[1]:g}")
-    executable = t.executable(graph)
-    for which in (1, 2):
-        _, right, _ = t.fresh(x, y, z)
-        t.launch(executable, which)
-        t.expect(f"after launch {which}", "z", z, 2 * np.ones(t.size) + 6 * right)
+    _with_a_branch(t, answer, first=3, second=2)

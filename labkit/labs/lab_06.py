@@ -1,7 +1,7 @@
 """06: many branches out of one node and back, and a tree."""
 from labkit import graph as graphs
 from labkit.labs.calls import Calls
-from labkit.labs.caution import within
+from labkit.labs.caution import as_asked, within
 from labkit.labs.judging import Lab
 from labkit.labs.shapes import Found
 from labkit.update import launched
@@ -41,11 +41,14 @@ def wide_fork(t, answer):
         graph = calls.alive(calls.run(answer, t.stream, helpers, t.event(), t.event(), x, list(outs)), "graph")
         t.expect(f"after the capture of {branches} branches, before any launch", "x", x, before)
         middle = [f"axpy {k}" for k in range(branches)]
-        t.shape(graph, {"scale": "scale", **dict.fromkeys(middle, "axpy"), "fill": "fill"},
-                [("scale", name) for name in middle] + [(name, "fill") for name in middle])
+        found = t.shape(graph, {"scale": "scale", **dict.fromkeys(middle, "axpy"), "fill": "fill"},
+                        [("scale", name) for name in middle] + [(name, "fill") for name in middle])
         names = {"x": x, **{f"outs[{k}]": out for k, out in enumerate(outs)}}
         within(t, graph, **names)
         _in_order(t, graph, names)
+        ways = {"scale": ["x, 2"], **dict.fromkeys(middle, [f"{out}, x, 1" for out in names if out != "x"]), "fill": ["x, 0"]}
+        for name, node in found.items():
+            as_asked(t, node, *ways[name], **names)
         executable = t.executable(graph)
         for which in (1, 2):
             old, *added = t.fresh(x, *outs)

@@ -1,16 +1,20 @@
 """07: an executable that is ready, the flags it is made with, and what outlives what."""
+import numpy as np
+
 from labkit import kernels
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import launch
-from labkit.labs.calls import WAITS, Calls, number, shown
-from labkit.labs.caution import GLOBAL, busy, captured
+from labkit.labs.calls import CREATE, NOT_READY, WAITS, Calls, number, shown
+from labkit.labs.caution import GLOBAL, busy, busy_after, captured
+from labkit.labs.held import held, wrapped
 from labkit.labs.judging import Lab
 
 LAB = Lab("07_ready", "Ready", lesson="04", minutes=8)
 _FLAGS = cudart.cudaGraphInstantiateFlags
 AUTO_FREE, UPLOAD = int(_FLAGS.cudaGraphInstantiateFlagAutoFreeOnLaunch), int(_FLAGS.cudaGraphInstantiateFlagUpload)
 DEVICE, PRIORITY = int(_FLAGS.cudaGraphInstantiateFlagDeviceLaunch), int(_FLAGS.cudaGraphInstantiateFlagUseNodePriority)
+STANDS = 2              # seconds that the queue of outlive stands still for a function that waits
 _WORDS = {AUTO_FREE: "AutoFreeOnLaunch", UPLOAD: "Upload", DEVICE: "DeviceLaunch", PRIORITY: "UseNodePriority"}
 
 
@@ -44,7 +48,8 @@ def ready(t, answer):
         busy(t)
         calls = Calls(t)
         try:
-            executable = calls.alive(calls.run(answer, t.stream, graph), "executable")
+            with busy_after(t, answer, "cudaGraphUpload"):
+                executable = calls.alive(calls.run(answer, t.stream, graph), "executable")
         finally:
             destroyed = ("graph", number(graph)) in calls.gone
             if not destroyed:
@@ -59,6 +64,7 @@ def ready(t, answer):
             old, plus = t.fresh(y, x)
             t.launch(executable, which)
             t.expect(f"after launch {which}", "y", y, old + work.adds * plus)
+        calls.tidied("graph", "executable", but=[executable])
 
 
 def _named(flags):
@@ -82,18 +88,20 @@ def with_flags(t, answer):
         pair = isinstance(result, (tuple, list)) and len(result) == 2
         t.want(pair, f"back, {when}: the executable and the flags that are read back", shown(result))
         executable = calls.alive(result[0], "executable")
-        t.want(not calls.of("cudaGraphDestroy"), "the graph is left alone", "cudaGraphDestroy was called")
+        t.want(not calls.destroyed(graph), "the graph is left alone", "cudaGraphDestroy was called with it")
         t.expect(f"after with_flags {when}, before any launch", "y", y, before)
         made, uploads = calls.flags.get(number(executable), 0), _uploads(calls, executable)
         as_asked = made & ~UPLOAD == flags & ~UPLOAD and not made & ~flags      # an upload by a call of its own is one, too
         t.want(as_asked, f"an executable made with {flags}, {_named(flags)}", f"{made}, {_named(made)}")
         t.want(not flags & UPLOAD or number(t.stream) in uploads, f"an upload in the stream, {when}", "none" if not uploads else "one in another stream")
         read = int(ok(cudart.cudaGraphExecGetFlags(executable)))
-        t.want(isinstance(result[1], int) and not isinstance(result[1], bool) and result[1] == read, f"{read} as what is read back, {when}", shown(result[1]))
+        told = isinstance(result[1], (int, np.integer)) and not isinstance(result[1], bool) and int(result[1]) == read
+        t.want(told, f"{read} as what is read back, {when}", shown(result[1]))
         if not flags & DEVICE:
             old, plus = t.fresh(y, x)
             t.launch(executable)
             t.expect(f"after with_flags {when} and a launch", "y", y, old + work.adds * plus)
+        calls.tidied("graph", "executable", but=[executable])
 
 
 @LAB.part(points=4, hints=(
@@ -106,13 +114,20 @@ def outlive(t, answer):
     for count in (1, int(t.random.integers(3, 9))):
         old, plus = t.fresh(y, x)
         work = _work(t, y, x, count)
-        busy(t, kernels.axpy)
-        calls = Calls(t)
-        calls.run(answer, t.stream, work)
+        _, calls, before_it_ran = kernels.axpy.func, Calls(t), []
+
+        def outliving(queue, work):
+            with held(t, STANDS):
+                answer(queue, work)
+                before_it_ran.append(number(cudart.cudaStreamQuery(t.stream)[0]) == NOT_READY)
+        calls.run(wrapped(answer, outliving), t.stream, work)
         t.expect("after outlive(queue, work), when the queue is empty", "y", y, old + work.adds * plus)
         t.want(len(work.streams) == 1, "work is called once, in a capture", f"it was called {len(work.streams)} times")
         t.want(number(t.stream) not in work.streams, "work is captured in a stream made for it", "it was called with the queue")
         calls.launches(1)
         waits = calls.of(*WAITS)
         t.want(not waits, "nothing is waited for", waits[0][0] if waits else "")
+        t.want(before_it_ran == [True], "nothing is waited for: the function returns while the queue is still busy", "it came back only when the queue was empty")
+        blocking = [name for name, flags, _ in calls.of(*CREATE) if name == "cudaStreamCreate" or not flags & 1]
+        t.want(not blocking, "a non-blocking stream", f"one that the default stream waits for, made by {blocking[0] if blocking else ''}")
         calls.tidied("graph", "executable", "stream")

@@ -6,6 +6,8 @@ from labkit.backend import cudart
 from labkit.cases.parts import advance
 from labkit.errors import ok
 from labkit.kernels import add, launch
+from labkit.labs.calls import Calls, shown
+from labkit.labs.caution import beyond, within
 from labkit.labs.judging import Lab
 from labkit.update import launched
 
@@ -41,13 +43,16 @@ def swap_by_update(t, answer):
         ran = t.buffer([0], np.int32)
         graph, executable, node = _step(t, a, b, x, ran)
         before, (start, _, plus) = launched(node).args, t.fresh(a, b, x)
-        back = t.run(answer, t.stream, executable, node, a, b, steps)
+        calls = Calls(t, keep=[graph, executable])
+        back = calls.run(answer, t.stream, executable, node, a, b, steps)
         when = f"after {steps} step{'s' * (steps > 1)}"
         t.expect(when, "the count of launches of the executable", ran, [steps])
         name, last, other = ("b", b, a) if steps % 2 else ("a", a, b)
         named = {id(a): "buffer a", id(b): "buffer b", id(x): "buffer x"}
-        t.want(back is last, f"back from {steps} step{'s' * (steps > 1)}: buffer {name}", named.get(id(back), f"{type(back).__name__} {back!r:.40}" if back is not None else "None"))
+        t.want(back is last, f"back from {steps} step{'s' * (steps > 1)}: buffer {name}", named.get(id(back), shown(back, 40)))
         _state(t, when, x, plus, **{f"{name}, the last state": (last, start + steps * plus), f"{'a' if name == 'b' else 'b'}, the state before": (other, start + (steps - 1) * plus)})
+        calls.launches(steps, made=0)
+        t.want(not any(calls.destroyed(one) for one in (graph, executable)), "the executable and its graph stay: they were not made here", "one of them destroyed")
         t.want(launched(node).args == before, "the graph as it was: an update is for the executable", "another node in the graph")
 
 
@@ -58,8 +63,8 @@ def swap_by_update(t, answer):
 def swap_by_two(t, answer):
     """Two executables: one that makes b = a + x, one that makes a = b + x."""
     a, b, x = (t.buffer() for _ in range(3))
-    back = t.run(answer, t.stream, a, b, x)
-    there, again = t.parts_of(back, "executable", "executable")
+    calls = Calls(t, look=lambda graph: beyond(graph, a=a, b=b, x=x))
+    there, again = calls.alive(calls.run(answer, t.stream, a, b, x), "executable", "executable")
     t.want(int(there) != int(again), "two executables", "the same one twice")
     for which in (1, 2, 3):
         start, rest, plus = t.fresh(a, b, x)
@@ -83,10 +88,12 @@ def swap_in_one_graph(t, answer):
     a, b, x = (t.buffer() for _ in range(3))
     for pairs in (1, int(t.random.integers(2, 5))):
         poison = t.fresh(a, b, x)
-        graph = t.parts_of(t.run(answer, t.stream, a, b, x, pairs), "graph")
+        calls = Calls(t)
+        graph = calls.alive(calls.run(answer, t.stream, a, b, x, pairs), "graph")
         _state(t, "after the capture and before any launch", x, poison[2], a=(a, poison[0]), b=(b, poison[1]))
         names = [f"step {k}" for k in range(1, 2 * pairs + 1)]
         t.shape(graph, dict.fromkeys(names, "add"), list(zip(names, names[1:])))
+        within(t, graph, a=a, b=b, x=x)
         executable = t.executable(graph)
         for which in (1, 2):
             start, _, plus = t.fresh(a, b, x)

@@ -5,6 +5,7 @@ from labkit import graph as graphs
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import axpy, fill, launch
+from labkit.labs.calls import shown
 from labkit.labs.judging import Lab
 from labkit.update import launched
 
@@ -83,7 +84,7 @@ def write_to(t, answer):
     for which, kind in enumerate([*asked, *kinds], 1):
         new = t.buffer() if kind in kinds else buffers["Kernel"]
         back = t.run(answer, executable, nodes[kind], new, source)
-        t.want(isinstance(back, (bool, np.bool_)), f"back for a node of kind {kind}: {kind in kinds}", "None" if back is None else f"{type(back).__name__} {back!r:.40}")
+        t.want(isinstance(back, (bool, np.bool_)), f"back for a node of kind {kind}: {kind in kinds}", shown(back, 40))
         t.want(bool(back) is (kind in kinds), f"back for a node of kind {kind}: {kind in kinds}", f"{bool(back)}")
         left = dict(targets)
         if kind in kinds:

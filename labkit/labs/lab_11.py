@@ -1,13 +1,11 @@
 """11: an executable kept by an update or replaced, and the reason why not."""
-import time
-
 import numpy as np
 
 from labkit import graph as graphs
 from labkit.backend import cudart
 from labkit.errors import ok
-from labkit.keep_alive import keep_alive
 from labkit.kernels import add, axpy, fill, launch, scale
+from labkit.labs.calls import Calls, kind, number, shown
 from labkit.labs.judging import Lab
 from labkit.labs.shapes import words
 from labkit.update import exec_update
@@ -60,7 +58,7 @@ class _Work:
 
 
 def _made_from(executable, graph):
-    """Whether this executable lives and was made from this graph, not only updated from it: then it knows the graph's nodes."""
+    """Whether this executable was made from this graph, not only updated from it: then it knows the graph's nodes."""
     return not int(cudart.cudaGraphNodeGetEnabled(executable, graphs.nodes(graph)[0])[0])
 
 
@@ -75,27 +73,23 @@ def refresh(t, answer):
         steps, *left = work.others()[str(name)]
         plan, new = work.first(), work.graph(steps)
         taken = _accepted(t, plan, new)
-        executable = ok(cudart.cudaGraphInstantiate(plan, 0))
-        kinds, back = graphs.kinds(new), None
-        try:
-            back = t.run(answer, executable, new)
-            t.want(isinstance(back, cudart.cudaGraphExec_t) and int(back), "an executable back", "None" if back is None else type(back).__name__)
-            t.want(graphs.kinds(new) == kinds, f"the new graph as it was: {words(kinds)}", words(graphs.kinds(new)))
-            says = f"the new graph has {name}: CUDA {'takes it over in an update' if taken else 'refuses the update'}"
-            if taken:
-                t.want(_made_from(executable, plan), f"{says}, so the old executable lives on", "it was destroyed")
-                t.want(int(back) == int(executable), f"{says}, so the same executable comes back", _whose(back, new))
-            else:
-                t.want(_made_from(back, new), f"{says}, so an executable made from the new graph comes back",
-                       "the old one, as it was" if int(back) == int(executable) else "another one")
-                t.want(int(back) == int(executable) or not _made_from(executable, plan), f"{says}, so the old one is destroyed", "it is still there")
-            work.launched(back, (name, *left))
-        finally:
-            _destroy(executable, plan, new, back)
-
-
-def _whose(back, new):
-    return "another one, made from the new graph" if _made_from(back, new) else "another one"
+        executable, kinds = t.executable(plan), graphs.kinds(new)
+        calls = Calls(t, keep=[executable, new])             # what is destroyed too early is there all the same
+        back = calls.run(answer, executable, new)
+        t.want(isinstance(back, cudart.cudaGraphExec_t) and number(back), "an executable back", kind(back))
+        calls.alive(back, "executable")
+        t.want(not calls.destroyed(new), "the new graph is left as it is: whoever made it destroys it", "cudaGraphDestroy was called with it")
+        t.want(graphs.kinds(new) == kinds, f"the new graph as it was: {words(kinds)}", words(graphs.kinds(new)))
+        says = f"the new graph has {name}: CUDA {'takes it over in an update' if taken else 'refuses the update'}"
+        same = number(back) == number(executable)
+        if taken:
+            t.want(not calls.destroyed(executable), f"{says}, so the old executable lives on", "it was destroyed")
+            t.want(same, f"{says}, so the same executable comes back", "another one, made from the new graph" if _made_from(back, new) else "another one")
+        else:
+            t.want(_made_from(back, new), f"{says}, so an executable made from the new graph comes back", "the old one, as it was" if same else "another one")
+            t.want(calls.destroyed(executable), f"{says}, so the old one is destroyed", "it is still there")
+        calls.tidied("executable", "graph", but=[back])
+        work.launched(back, (name, *left))
 
 
 def _accepted(t, plan, new):
@@ -104,13 +98,6 @@ def _accepted(t, plan, new):
     code, why = exec_update(executable, new)
     ok(cudart.cudaGraphExecDestroy(executable))
     return not int(code)
-
-
-def _destroy(executable, plan, new, back):
-    """Both executables, each where it lives: a destroyed one knows no node."""
-    for one, graph in ((executable, plan), (back, new)):
-        if isinstance(one, cudart.cudaGraphExec_t) and int(one) and _made_from(one, graph):
-            cudart.cudaGraphExecDestroy(one)
 
 
 @LAB.part(points=3, hints=(
@@ -126,24 +113,16 @@ def why_not(t, answer):
     for name in t.random.permutation(list(cases)):
         plan, new = work.first(), work.graph(cases[str(name)])
         before, kinds = t.fresh(y, z, x), graphs.kinds(new)
-        kept = keep_alive(plan, np.zeros(1))
         twin = t.executable(work.first())
         code, why = exec_update(twin, new)
         wanted = None if not int(code) else (why.result, why.kind)
-        back = t.run(answer, plan, new)
-        found = tuple(back) if isinstance(back, (tuple, list)) else back
-        t.want(type(found) is type(wanted) and found == wanted, f"the new graph has {name}: {wanted or 'None, since CUDA accepts the update'}", f"{found!r:.80}")
+        calls = Calls(t, keep=[plan, new])
+        back = calls.run(answer, plan, new)
+        texts = isinstance(back, (tuple, list)) and all(isinstance(word, str) for word in back)
+        found = tuple(back) if texts else back
+        t.want(found is wanted or texts and found == wanted, f"the new graph has {name}: {wanted or 'None, since CUDA accepts the update'}", shown(found))
         for letter, buffer, values in zip("yzx", (y, z, x), before):
             t.expect("after why_not(...), which only asks", letter, buffer, values)
+        t.want(not any(calls.destroyed(one) for one in (plan, new)), "both graphs are left alone: they were not made here", "one of them destroyed")
         t.want(graphs.kinds(plan) == ["Memset", "Kernel", "Kernel"] and graphs.kinds(new) == kinds, "both graphs as they were", "a changed graph")
-        _no_executable_left(t, plan, kept)
-
-
-def _no_executable_left(t, plan, kept):
-    """What a graph holds is let go when the graph and all its executables are destroyed."""
-    ok(cudart.cudaGraphDestroy(plan))
-    t._graphs.remove(plan)
-    end = time.monotonic() + 1
-    while kept.alive and time.monotonic() < end:             # one that was launched goes a moment after its destruction
-        time.sleep(0.005)
-    t.want(not kept.alive, "your own executable destroyed before why_not() returns", "an executable of plan that is still there")
+        calls.tidied("executable", "graph")

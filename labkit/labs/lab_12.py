@@ -6,6 +6,7 @@ from labkit.arrays import to_host
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import axpy, launch
+from labkit.labs.calls import Calls
 from labkit.labs.judging import Lab
 
 LAB = Lab("12_dynamic_batch", "Dynamic batch", lesson="07", minutes=15)
@@ -21,7 +22,7 @@ class _Work:
     def __init__(self, t):
         t.what = f"With items of {t.size} floats"
         self.t, self.y, self.x = t, t.buffer(t.numbers(MOST * t.size)), t.buffer(t.numbers(MOST * t.size))
-        self.a, self.calls = float(t.random.integers(1, 4)), []
+        self.a, self.calls, self.asks = float(t.random.integers(1, 4)), [], Calls(t)
 
     def queue(self, batch):
         n = batch * self.t.size
@@ -35,11 +36,18 @@ class _Work:
             self.queue(batch)
         return work
 
-    def served(self, serve, *batches):
-        """New numbers, then these batches in a row, without waiting: both buffers must be right, and the calls of work are returned."""
+    def asked(self, answer, *args):
+        """The function that answer(*args) returned."""
+        return self.t.parts_of(self.asks.run(answer, *args), "function")
+
+    def served(self, serve, *batches, known=True):
+        """New numbers, then these batches in a row, without waiting: both buffers must be right, and the calls of work are returned.
+
+        known: their sizes have come before, or were said before, so that nothing is left but to launch.
+        """
         old, plus = self.t.fresh(self.y, self.x)
-        before = len(self.calls)
-        self.t.run(_in_a_row(serve), batches, again=True)
+        before, since = len(self.calls), len(self.asks.asked)
+        self.asks.run(_in_a_row(serve), batches)
         for batch in batches:
             old[:batch * self.t.size] += KERNELS * self.a * plus[:batch * self.t.size]
         when = f"after serving batches of {', '.join(map(str, batches))}" if len(batches) > 1 else f"after serving a batch of {batches[0]}"
@@ -49,6 +57,9 @@ class _Work:
         self.t.expect(when, f"the first {name}", found[:most], old[:most])
         self.t.expect(when, "the items after them, which are left alone", found[most:], old[most:])
         self.t.expect(when, "x, which nothing writes", self.x, plus)
+        self.asks.in_the_stream(since)
+        if known and len(self.calls) == before:
+            self.asks.nothing_made(since, f"{when}, {'sizes' if len(batches) > 1 else 'a size'} that could be prepared before")
         return self.calls[before:]
 
 
@@ -94,7 +105,7 @@ def _said(calls):
 def serving(t, answer):
     """A function that serves each batch with one launch of an executable made before; on a GPU it takes at most twice as long as a fixed replay."""
     work, sizes = _Work(t), _sizes(t)
-    serve = t.parts_of(t.run(answer, t.stream, work.function(), list(sizes)), "function")
+    serve = work.asked(answer, t.stream, work.function(), list(sizes))
     for batch in [*sizes, *(int(n) for n in t.random.permutation(sizes))]:
         calls = work.served(serve, batch)
         t.want(not calls, f"a batch of {batch} served without a call of work: all sizes were captured before", f"{_said(calls)} while it was served")
@@ -110,10 +121,11 @@ def serving(t, answer):
 def cache(t, answer):
     """A function that calls work once for each size, in a capture, when the size comes first, and after that only launches."""
     work, sizes, come = _Work(t), _sizes(t), set()
-    serve = t.parts_of(t.run(answer, t.stream, work.function()), "function")
+    serve = work.asked(answer, t.stream, work.function())
     t.want(not work.calls, "no call of work before a batch comes: nobody knows the sizes", _said(work.calls))
     for batch in [sizes[0], *sizes[:3], *sizes[1::-1], *sizes[2:], *(int(n) for n in t.random.permutation(sizes))]:
-        calls, again = work.served(serve, batch), batch in come
+        again = batch in come
+        calls = work.served(serve, batch, known=again)
         which = f"a batch of {batch}, a size that {'has come before' if again else 'comes for the first time'}"
         t.want(len(calls) == (not again), f"{which}: {'no call' if again else 'one call'} of work", _said(calls) or "no call of work")
         t.want(all(captured for _, captured in calls), f"{which}: work called in a capture", "work called while nothing was captured")

@@ -5,7 +5,8 @@ from labkit.arrays import DeviceArray
 from labkit.backend import cudart
 from labkit.cases.bench import Trouble
 from labkit.errors import ok
-from labkit.labs.calls import kind
+from labkit.labs.calls import Calls, kind
+from labkit.labs.caution import within
 from labkit.labs.judging import Lab
 from labkit.labs.memory import argument, given_back, not_taken, taken
 
@@ -19,9 +20,10 @@ LAB = Lab("13_allocate_inside", "Allocate inside", lesson="08", minutes=8)
 def scratch(t, answer):
     """A graph of four nodes in a row: MemAlloc, add, axpy, MemFree. Each launch makes y = 3 y + 2 x."""
     x, y = t.buffer(), t.buffer()
-    result = t.run(answer, t.stream, x, y)
+    calls = Calls(t)
+    result = calls.run(answer, t.stream, x, y)
     t.just(result, 1, "the graph, and nothing else")
-    graph = t.parts_of(result, "graph")
+    graph = calls.alive(result, "graph")
     found = t.shape(graph, {"alloc": "MemAlloc", "add": "add", "axpy": "axpy", "free": "MemFree"},
                     [("alloc", "add"), ("add", "axpy"), ("axpy", "free")])
     size, address = taken(found["alloc"])
@@ -29,6 +31,7 @@ def scratch(t, answer):
     t.want(given_back(found["free"]) == address, "the MemFree node frees the graph's block", "it frees another address")
     argument(t, found["add"], 0, "z", address, "the block")
     argument(t, found["axpy"], 1, "x", address, "the block")
+    within(t, graph, x=x, y=y, block=DeviceArray(address, x.size, np.float32))
     executable = t.executable(graph)
     for which in (1, 2, 3):
         plus, old = t.fresh(x, y)
@@ -44,9 +47,10 @@ def scratch(t, answer):
 def kept_block(t, answer):
     """A graph of two nodes, MemAlloc and fill, and the address of its block. Whoever has the address reads the numbers after a launch."""
     value = float(t.random.integers(2, 100))
-    result = t.run(answer, t.stream, t.size, value)
+    calls = Calls(t)
+    result = calls.run(answer, t.stream, t.size, value)
     t.just(result, 2, "the graph and the address")
-    graph, address = t.parts_of(result, "graph"), result[1]
+    graph, address = calls.alive(result, "graph"), result[1]
     found = t.shape(graph, {"alloc": "MemAlloc", "fill": "fill"}, [("alloc", "fill")])
     size, place = taken(found["alloc"])
     t.want(size == 4 * t.size, f"a block for {t.size} floats, {4 * t.size} bytes", f"{size} bytes")
@@ -54,7 +58,9 @@ def kept_block(t, answer):
            "beside the graph the address that its MemAlloc node has, an int", f"{kind(address)}, and not that address")
     argument(t, found["fill"], 0, "y", place, "the block")
     not_taken(t, place)
-    numbers, executable = DeviceArray(place, t.size, np.float32), t.executable(graph)
+    numbers = DeviceArray(place, t.size, np.float32)
+    within(t, graph, block=numbers)
+    executable = t.executable(graph)
     for which in (1, 2):
         t.launch(executable, which)
         t.expect(f"after launch {which}", "the block", numbers, np.full(t.size, value))

@@ -9,12 +9,14 @@ import weakref
 
 import numpy as np
 
+from labkit.arrays import DeviceArray
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.keep_alive import drain
-from labkit.labs.calls import kind
+from labkit.labs.calls import Calls, kind
+from labkit.labs.caution import within
 from labkit.labs.judging import Lab
-from labkit.labs.memory import HostMemory, argument
+from labkit.labs.memory import HostMemory, argument, copies
 from labkit.update import launched
 
 LAB = Lab("14_keep", "Keep it alive", lesson="14", minutes=10)
@@ -102,13 +104,15 @@ def keep_buffer(t, answer):
         made = shelf.take()
         t.put(made.block, values)
         return made
-    result = t.run(answer, t.stream, y, numbers.copy(), tensor)
+    calls = Calls(t)
+    result = calls.run(answer, t.stream, y, numbers.copy(), tensor)
     t.just(result, 1, "the graph, and nothing else: only the graph holds the Tensor")
-    graph = t.parts_of(result, "graph")
+    graph = calls.alive(result, "graph")
     del result
     found = t.shape(graph, {"axpy": "axpy"})
     argument(t, found["axpy"], 0, "y", y.ptr, "the buffer y")
     address = _source(t, found["axpy"], shelf)
+    within(t, graph, y=y, **{"the Tensor's block": DeviceArray(address, t.size, np.float32)})
     _nobody_else(t, "Tensor", shelf, address)
     executable = t.executable(graph)
     _destroy(t, graph)
@@ -136,10 +140,11 @@ def pinned_batch(t, answer):
     """A graph that copies pinned memory into y, and the array that shows this memory. The graph holds its owner; what stands in the array at a launch arrives in y."""
     memory = [HostMemory(t.size) for _ in range(4)]
     t._buffers += memory                              # the Try frees them, after executables and graphs
-    y, shelf = t.buffer(), Shelf(Pinned, memory)
-    result = t.run(answer, t.stream, y, shelf.take)
+    y, shelf, calls = t.buffer(), Shelf(Pinned, memory), Calls(t)
+    with copies(answer) as copied:
+        result = calls.run(answer, t.stream, y, shelf.take)
     t.just(result, 2, "the graph and the array")
-    graph, array = t.parts_of(result, "graph"), result[1]
+    graph, array = calls.alive(result, "graph"), result[1]
     del result
     fits = isinstance(array, np.ndarray) and array.dtype == np.float32 and array.shape == (t.size,)
     shown = f" of {array.size} {array.dtype}" if isinstance(array, np.ndarray) else ""
@@ -147,6 +152,9 @@ def pinned_batch(t, answer):
     address = array.ctypes.data
     t.want(address in [place for _, place in shelf.lent], "the array of what pinned() lent", "an array in other memory")
     t.shape(graph, {"copy": "Memcpy"})
+    for to, source, size in copied:
+        t.want((to, source) == (y.ptr, address), "a copy from the array to y", "a copy from or to another address")
+        t.want(size == y.nbytes, f"a copy of {y.nbytes} bytes, all of y", f"{size} bytes")
     _nobody_else(t, "owner of the pinned memory", shelf, address)
     executable = t.executable(graph)
     _destroy(t, graph)

@@ -1,9 +1,13 @@
 """16: a block that one graph allocates and another one frees."""
+import numpy as np
+
 from labkit import graph as graphs
+from labkit.arrays import DeviceArray
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import add, axpy, fill, launch
-from labkit.labs.calls import kind
+from labkit.labs.calls import Calls, kind
+from labkit.labs.caution import within
 from labkit.labs.judging import Lab
 from labkit.labs.memory import MIB, argument, captured, given_back, not_taken, taken, used
 from labkit.params import kernel_params
@@ -18,8 +22,11 @@ LAB = Lab("16_free_elsewhere", "Freed elsewhere", lesson="09", minutes=10)
 def producer_and_consumer(t, answer):
     """Two graphs: MemAlloc and add, and axpy and MemFree of the same block. Launched in turn they add 2 x to y, as often as you like."""
     x, y = t.buffer(), t.buffer()
-    result = t.run(answer, t.stream, x, y)
+    calls = Calls(t)
+    result = calls.run(answer, t.stream, x, y)
     t.just(result, 2, "the producer and the consumer, two graphs")
+    for one in result:
+        calls.alive(one, "graph")
     producer, consumer = t.parts_of(result, "graph", "graph")
     t.want(int(producer) != int(consumer), "two graphs", "one graph twice")
     first = t.shape(producer, {"alloc": "MemAlloc", "add": "add"}, [("alloc", "add")])
@@ -29,6 +36,8 @@ def producer_and_consumer(t, answer):
     t.want(given_back(second["free"]) == address, "the consumer frees the producer's block", "it frees another address")
     argument(t, first["add"], 0, "z", address, "the block")
     argument(t, second["axpy"], 1, "x", address, "the producer's block")
+    for graph in (producer, consumer):
+        within(t, graph, x=x, y=y, block=DeviceArray(address, x.size, np.float32))
     not_taken(t, address)
     start = used()
     both = [t.executable(graph) for graph in (producer, consumer)]
@@ -106,7 +115,10 @@ def launch_order(t, answer):
         plans = [*_chain(t, x, y, lengths[0]), *_chain(t, x, y, lengths[1]), _alone(t, y)]
         handles, memory = [int(plan) for plan in plans], [addresses(plan) for plan in plans]
         mixed = _mixed(t, plans, memory)
-        result = t.run(answer, list(mixed))
+        calls = Calls(t, keep=plans)
+        result = calls.run(answer, list(mixed))
+        ended = [first for name, first, _ in calls.of("cudaGraphDestroy") if first in calls.keep]
+        t.want(not ended, "the graphs stay: they are to be launched", "a call of cudaGraphDestroy")
         order = _positions(t, result, handles)
         held = set()
         for place, k in enumerate(order):

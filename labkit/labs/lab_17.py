@@ -4,57 +4,17 @@ import contextlib
 import numpy as np
 
 from labkit.arrays import DeviceArray, to_host
-from labkit.backend import cudart, cuuint64_t
+from labkit.backend import cudart
 from labkit.cases.bench import Trouble
-from labkit.errors import ok
-from labkit.labs.calls import following, kind
+from labkit.errors import LabError, ok
+from labkit.labs.calls import following, kernels_launched, kind, number, shown
 from labkit.labs.judging import Lab
+from labkit.labs.listening import listening
 from labkit.labs.memory import MIB, now
+from labkit.labs.pools import STEP, as_it_was, mib, new_pool, put, read
 
 LAB = Lab("17_pool", "A pool of your own", lesson="10", minutes=10)
-STEP = 32 * MIB                                          # pools reserve in such steps
-Attr = cudart.cudaMemPoolAttr
 TAKING = ("cudaMallocAsync", "cudaMallocFromPoolAsync")
-
-
-def read(pool, what):
-    """An attribute of a pool: "UsedMemCurrent", "ReservedMemHigh", "ReleaseThreshold" ... in bytes."""
-    return int(ok(cudart.cudaMemPoolGetAttribute(pool, getattr(Attr, "cudaMemPoolAttr" + what))))
-
-
-def put(pool, what, value):
-    ok(cudart.cudaMemPoolSetAttribute(pool, getattr(Attr, "cudaMemPoolAttr" + what), cuuint64_t(value)))
-
-
-def mib(size):
-    return f"{size // MIB} MiB" if size % MIB == 0 else f"{size:,} bytes"
-
-
-@contextlib.contextmanager
-def as_it_was(t):
-    """The device's current pool and the default pool's threshold are put back, and pools made meanwhile destroyed. Yields them as a list."""
-    current, default, pools = ok(cudart.cudaDeviceGetMemPool(0)), ok(cudart.cudaDeviceGetDefaultMemPool(0)), []
-    threshold = read(default, "ReleaseThreshold")
-    try:
-        yield pools
-    finally:
-        t.end_captures()
-        cudart.cudaDeviceSynchronize()
-        cudart.cudaDeviceSetMemPool(0, current)
-        cudart.cudaMemPoolSetAttribute(default, Attr.cudaMemPoolAttrReleaseThreshold, cuuint64_t(threshold))
-        for pool in pools:
-            cudart.cudaMemPoolDestroy(pool)
-        cudart.cudaGetLastError()
-
-
-def new_pool(pools, threshold):
-    """A pool of the judge's own."""
-    props = cudart.cudaMemPoolProps()
-    props.allocType = cudart.cudaMemAllocationType.cudaMemAllocationTypePinned
-    props.location.type, props.location.id = cudart.cudaMemLocationType.cudaMemLocationTypeDevice, 0
-    pools.append(ok(cudart.cudaMemPoolCreate(props)))
-    put(pools[-1], "ReleaseThreshold", threshold)
-    return pools[-1]
 
 
 def run(t, pools, answer, *args):
@@ -69,7 +29,7 @@ def run(t, pools, answer, *args):
         finally:
             pools += [reply[1] for _, reply in made["cudaMemPoolCreate"] if not int(reply[0])]
             for given, reply in made["cudaMemPoolDestroy"]:         # one at a time: the next pool may get the handle of one that is gone
-                at = next((k for k, pool in enumerate(pools) if int(pool) == int(given[0])), None)
+                at = next((k for k, pool in enumerate(pools) if given and int(pool) == number(given[0])), None)
                 if at is not None and not int(reply[0]):
                     del pools[at]
 
@@ -125,19 +85,56 @@ def _keeps(t, pool, threshold):
     t.want(read(pool, "ReservedMemCurrent") <= threshold, f"at most {mib(threshold)} reserved after a free and a wait", mib(read(pool, "ReservedMemCurrent")))
 
 
+@contextlib.contextmanager
+def _steps(t, answer, y):
+    """[(what, stream, arguments)] of the blocks taken and freed and the kernels launched meanwhile. What would touch foreign memory is refused before it runs."""
+    made, freed = [], set()
+
+    def heard(name, call, given):
+        reply = call()
+        if not int(reply[0]):
+            takes = name in TAKING
+            address = number(reply[1] if takes else given[0])
+            freed.discard(address) if takes else freed.add(address)
+            made.append(("a block taken" if takes else "a block freed", number(given[-1]), [address]))
+        return reply
+
+    def launched(kernel, stream, args):
+        if freed.intersection(args):
+            raise LabError(f"{kernel.name} gets the address of a block that is freed already.", "What lies there by now may be somebody else's.", "Free the block after its last use.")
+        if kernel.name in ("fill", "axpy") and args[-1] > y.size:
+            raise LabError(f"{kernel.name} goes over {args[-1]} floats; {y.size} are there.", "It would write behind the end.", "Its last argument is the count of floats.")
+        made.append((kernel.name, stream, args))
+    with listening((*TAKING, "cudaFreeAsync"), heard, answer), kernels_launched(launched):
+        yield made
+
+
+def _in_order(t, steps, y):
+    """Trouble unless these are the four steps, in their order, on the given stream."""
+    right = ["a block taken", "fill", "axpy", "a block freed"]
+    found = [name for name, _, _ in steps]
+    t.want(found == right, f"{', '.join(right)}, in this order", ", ".join(found) or "none of them")
+    other = [name for name, stream, _ in steps if stream != number(t.stream)]
+    t.want(not other, "all of it on the stream that was given", f"{', '.join(other)} on another stream")
+    (block,), fill, axpy, _ = (args for _, _, args in steps)
+    t.want(fill[:2] == [block, 3.0], "fill of the block with 3.0", f"{'the block' if fill[0] == block else 'other memory'}, filled with {fill[1]:g}")
+    t.want(axpy[:3] == [y.ptr, block, 1.0], "axpy: y += 1.0 block", f"{'y' if axpy[0] == y.ptr else 'other memory'} += {axpy[2]:g} {'block' if axpy[1] == block else 'other memory'}")
+
+
 @LAB.part(points=4, hints=(
     "From which pool does the plain allocation take? Which call names another one?",
     "What you took from a pool in stream order: with which call does it go back, and must anybody wait for the kernels before?",
     "Four calls on the stream, as inside a graph in lesson 08. Only the first is another one here: it has the pool between size and stream."))
 def from_your_pool(t, answer):
-    """y += 3 by way of a block of the given pool, which has it back afterwards; the device's current pool stays."""
+    """y += 3 by way of a block of the given pool: taken, filled, added and given back, all on the stream; the device's current pool stays."""
     with as_it_was(t) as pools:
         pool, y = new_pool(pools, 2 ** 40), t.buffer()
         current, before = int(ok(cudart.cudaDeviceGetMemPool(0))), now()
         for which in (1, 2):
             put(pool, "UsedMemHigh", 0)
             old, = t.fresh(y)
-            _, made = run(t, pools, answer, pool, t.stream, y)
+            with _steps(t, answer, y) as steps:
+                _, made = run(t, pools, answer, pool, t.stream, y)
             t.want(int(pool) in [int(one) for one in pools], "the pool is there", "your function has destroyed it")
             high, left = read(pool, "UsedMemHigh"), read(pool, "UsedMemCurrent")
             if left:
@@ -146,6 +143,7 @@ def from_your_pool(t, answer):
             t.want(left == 0, "the pool has it back, freed with cudaFreeAsync", f"it counts {left:,} bytes as used")
             t.expect(f"after call {which}", "y", y, old + 3)
             _not_current(t, current)
+            _in_order(t, steps, y)
         t.want(now() <= before, "no graph memory", f"{(now() - before) // MIB} MiB more in use")
 
 
@@ -171,7 +169,7 @@ def trim_back(t, answer):
                 t.want(int(pool) in [int(one) for one in pools], "the pool is there", "your function has destroyed it")
                 reserved = read(pool, "ReservedMemCurrent")
                 t.want(reserved == keep, f"{mib(keep)} reserved", f"{mib(reserved)}")
-                t.want(_number(result) == keep, f"back: the bytes that are reserved now, {keep}", f"{result!r:.60}")
+                t.want(not isinstance(result, str) and number(result) == keep, f"back: the bytes that are reserved now, {keep}", shown(result, 60))
                 t.want(read(pool, "ReleaseThreshold") == 2 ** 40, "the pool's threshold as it was", f"{read(pool, 'ReleaseThreshold'):,} bytes")
                 t.want(read(pool, "UsedMemCurrent") == STEP, "the block that is in use stays", f"{mib(read(pool, 'UsedMemCurrent'))} in use")
                 t.expect("after the trim", "the block that is in use", used, values)
@@ -180,10 +178,3 @@ def trim_back(t, answer):
                 for block in blocks:
                     cudart.cudaFreeAsync(block, t.stream)
                 cudart.cudaStreamSynchronize(t.stream)
-
-
-def _number(result):
-    try:
-        return int(result)
-    except (TypeError, ValueError):
-        return None

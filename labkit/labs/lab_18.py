@@ -6,7 +6,7 @@ import numpy as np
 from labkit.backend import cudart
 from labkit.labs.calls import Calls, shown
 from labkit.labs.caution import beyond
-from labkit.labs.held import HELD, Work, held, later, wrapped
+from labkit.labs.held import HELD, Work, held, later, tardy, wrapped
 from labkit.labs.judging import Lab
 from labkit.labs.memory import HostMemory
 
@@ -29,7 +29,10 @@ def _stepped(t, step, hold):
         found = step()
         seen.append(found.copy() if isinstance(found, np.ndarray) else found)
         return found
-    with held(t) if hold else contextlib.nullcontext():
+    with contextlib.ExitStack() as late:
+        if hold:                                # work ahead when it is called, and when it launches
+            late.enter_context(tardy(t, step))
+            late.enter_context(held(t))
         calls, given = later(t, wrapped(step, stepping))
     one_launch(t, calls, "step()")
     return seen[0], given

@@ -1,5 +1,8 @@
 """19: a capture beside another thread that allocates, and a thread that excuses itself for one call."""
+import contextlib
+import queue
 import threading
+from concurrent.futures import Future
 
 from labkit import graph as graphs
 from labkit.backend import cudart
@@ -8,7 +11,7 @@ from labkit.errors import ok
 from labkit.labs.calls import Calls, shown
 from labkit.labs.caution import within
 from labkit.labs.judging import Lab
-from labkit.labs.held import Work, wrapped
+from labkit.labs.held import OwnError, OwnInterrupt, Work, wrapped
 
 LAB = Lab("19_modes", "Modes", lesson="12", minutes=10)
 MODES = {mode.name.removeprefix("cudaStreamCaptureMode"): mode for mode in cudart.cudaStreamCaptureMode}
@@ -34,7 +37,7 @@ class Thread:
     """Another thread, which has used CUDA before. do(job): what job() returned there. Words in place of waiting for ever."""
 
     def __init__(self):
-        self._jobs, self._asked, self._done, self._over = [], threading.Semaphore(0), threading.Semaphore(0), False
+        self._jobs = queue.SimpleQueue()
         threading.Thread(target=self._work, daemon=True).start()
 
     def __enter__(self):
@@ -42,48 +45,24 @@ class Thread:
         return self
 
     def __exit__(self, *gone):
-        self._over = True
-        self._asked.release()
+        self._jobs.put(None)
 
     def _work(self):
-        while self._asked.acquire() and not self._over:
-            job, answer = self._jobs.pop()
+        for job, answer in iter(self._jobs.get, None):
             try:
-                answer.append((job(), None))
+                answer.set_result(job())
             except BaseException as error:
-                answer.append((None, error))
-            self._done.release()
+                answer.set_exception(error)
 
     def do(self, job):
-        answer = []
-        self._jobs.append((job, answer))
-        self._asked.release()
-        if not self._done.acquire(timeout=PATIENCE):
-            raise Trouble(f"The other thread did not come back within {PATIENCE} seconds.")
-        result, error = answer[0]
-        if error is not None:
-            raise error
-        return result
-
-
-class Helper:
-    """helper(): the other thread allocates, and this one waits for it. .calls: [(captures at that moment, calls of work before)], .codes: CUDA's."""
-
-    def __init__(self, t, thread, work):
-        self.t, self.thread, self.work, self.calls, self.codes = t, thread, work, [], []
-
-    def function(self):
-        def helper():
-            self.calls.append((graphs.capture_state(self.t.stream).status == "Active", len(self.work.calls)))
-            self.codes.append(self.thread.do(allocate))
-        return helper
-
-    def checked(self):
-        """Trouble unless it was called once, in the capture and between the two calls of work."""
-        capturing, before = self.calls[0] if self.calls else (False, 0)
-        found = "it was not called" if not self.calls else f"{len(self.calls)} calls" if len(self.calls) > 1 else \
-            "it was called while the stream did not capture" if not capturing else f"it was called after {before} calls of work"
-        self.t.want((len(self.calls), capturing, before) == (1, True, 1), "helper called once, in the capture, between the two calls of work", found)
+        answer = Future()
+        self._jobs.put((job, answer))
+        try:
+            return answer.result(PATIENCE)
+        except TimeoutError:
+            if answer.done():
+                raise
+            raise Trouble(f"The other thread did not come back within {PATIENCE} seconds.") from None
 
 
 @LAB.part(points=4, hints=(
@@ -92,11 +71,15 @@ class Helper:
     "The mode is the second argument of the call that begins the capture. Lesson 12 has the table: who may call what."))
 def beside_a_helper(t, answer):
     """A graph of work, twice. While it is captured another thread allocates, and does no harm; in your own thread the same call would still be refused."""
-    work, modes = Work(t), []
+    work, modes, called, codes = Work(t), [], [], []
     with Thread() as thread:
-        helper = Helper(t, thread, work)
-        graph = _beside(t, answer, work, helper, modes)
-        helper.checked()
+        def helper():
+            called.append((graphs.capture_state(t.stream).status == "Active", len(work.calls)))
+            codes.append(thread.do(allocate))
+        graph = _beside(t, answer, work, helper, modes, codes)
+    (capturing, before), many = called[0] if called else (False, 0), len(called)
+    found = "it was not called" if not called else f"{many} calls" if many > 1 else f"it was called after {before} calls of work" if capturing else "it was called while the stream did not capture"
+    t.want(called == [(True, 1)], "helper called once, in the capture, between the two calls of work", found)
     t.want(modes == ["Global"], "your thread's own mode as it was before, Global", modes[0])
     t.want(work.calls == [True, True], "two calls of work, while the stream captures", f"{sum(work.calls)} of {len(work.calls)} in the capture")
     t.shape(graph, {"first": "scale", "second": "axpy", "third": "scale", "fourth": "axpy"}, [("first", "second"), ("second", "third"), ("third", "fourth")])
@@ -109,8 +92,8 @@ def beside_a_helper(t, answer):
     _still_refused(t, answer, work)
 
 
-def _beside(t, answer, work, helper, modes):
-    """The graph that came back; what the other thread's call answered is said first."""
+def _beside(t, answer, work, helper, modes, codes):
+    """The graph that came back; what the other thread's call answered is said first. modes gets this thread's own mode afterwards."""
     def followed(*given):
         try:
             return answer(*given)
@@ -118,9 +101,9 @@ def _beside(t, answer, work, helper, modes):
             modes.append(own_mode())
     calls = Calls(t)
     try:
-        return calls.alive(calls.run(wrapped(answer, followed), t.stream, work.function(), helper.function()), "graph")
+        return calls.alive(calls.run(wrapped(answer, followed), t.stream, work.function(), helper), "graph")
     except Trouble as trouble:
-        refused = next((code for code in helper.codes if int(code)), None)
+        refused = next((code for code in codes if int(code)), None)
         if refused is None:
             raise
         then = trouble.text.removeprefix(t.what).lstrip(" :")
@@ -134,25 +117,14 @@ def _still_refused(t, answer, work):
 
     def faulty(stream):
         codes.append(allocate())
-    try:
+    with contextlib.suppress(Trouble):
         Calls(t).run(answer, t.stream, faulty, lambda: None)
-    except Trouble:
-        pass
-    finally:
-        t.end_captures()
+    t.end_captures()
     t.want(codes and int(codes[0]), "a cudaMalloc in the thread that captures is still refused, so that you hear of your own mistakes",
            "it is let through, and nobody would have told you" if codes else "no call of work")
 
 
 # ---- part 2 --------------------------------------------------------------------------------------
-
-class _Mine(Exception):
-    pass
-
-
-class _Stop(BaseException):
-    pass
-
 
 def _tried(t, answer, before, call):
     """(what came back, what was raised, the thread's mode afterwards). before: its mode at the start."""
@@ -162,7 +134,7 @@ def _tried(t, answer, before, call):
         ok(cudart.cudaThreadExchangeStreamCaptureMode(MODES[before]))
         try:
             return answer(call), None
-        except (_Mine, _Stop) as raised:
+        except (OwnError, OwnInterrupt) as raised:
             return None, raised
         finally:
             after.append(own_mode())
@@ -191,7 +163,7 @@ def in_relaxed(t, answer):
 
 
 def _raising(t, answer, before):
-    for error in (_Mine("raised by the check"), _Stop("raised by the check, as an interrupt would be")):
+    for error in (OwnError("raised by the check"), OwnInterrupt("raised by the check, as an interrupt would be")):
         def call():
             raise error
         _, raised, after = _tried(t, answer, before, call)

@@ -4,23 +4,15 @@ import numpy as np
 from labkit.backend import cudart
 from labkit.cases.parts import _numbers
 from labkit.errors import ok
-from labkit.labs.calls import Calls, following, number
+from labkit.labs.calls import Calls
+from labkit.labs.caution import whole
 from labkit.labs.judging import Lab
-from labkit.labs.memory import HostMemory, argument
+from labkit.labs.memory import HostMemory, argument, copies
 from labkit.labs.held import held, later, wrapped
-from labkit.update import launched
 
 LAB = Lab("23_fresh_numbers", "Fresh numbers", lesson="16", minutes=12)
 POISON = -99.0
 HELD = 0.1              # seconds that the stream stands still where set_number waits for it, as it should
-
-
-def _whole(t, node, threads_of):
-    """Trouble unless the kernel goes over all of the buffer, and no further."""
-    found = launched(node)
-    threads = found.grid[0] * found.block[0]
-    t.want(int(found.args[-1]) == t.size, f"n of {found.kernel.name} is {t.size}, the size of {threads_of}", f"{int(found.args[-1])}")
-    t.want(threads >= t.size, f"at least {t.size} threads of {found.kernel.name}", f"{threads}")
 
 
 @LAB.part(points=4, hints=(
@@ -42,7 +34,8 @@ def step_counter(t, answer):
     argument(t, found["numbers"], 0, "y", y.ptr, "the buffer y")
     argument(t, found["numbers"], 1, "the second argument", step.ptr, "the buffer step")
     argument(t, found["advance"], 0, "the first argument", step.ptr, "the buffer step")
-    _whole(t, found["numbers"], "y")
+    whole(t, found["numbers"])
+    whole(t, found["advance"], 1)
     first, second = t.executable(graph), t.executable(graph)             # both move on the same step
     for which, executable in enumerate((first, first, second, first), 1):
         t.put(y, np.full(t.size, POISON))
@@ -80,7 +73,7 @@ class _Set:
     def capture(self, answer):
         t, before = self.t, self.t.fresh(self.y, self.x)
         calls = Calls(t)
-        with following("cudaMemcpyAsync", "cudaGraphAddMemcpyNode1D", of=answer) as made:
+        with copies(answer) as made:
             result = calls.run(answer, t.stream, self.y, self.x, self.rate, self.cell)
         t.just(result, 2, "the graph and the function set_number")
         graph, self.set = calls.alive(result, "graph"), t.parts_of(result, "graph", "function")[1]
@@ -88,19 +81,13 @@ class _Set:
         t.expect("after the capture and before any launch", "rate", self.rate, [POISON])
         t.want(self.cell[0] == self.number, f"after the capture {self.number:g} in cell, as before", f"{self.cell[0]:g}")
         found = t.shape(graph, {"copy": "Memcpy", "axpy": "axpy_at"}, [("copy", "axpy")])
-        for name, first in (("cudaMemcpyAsync", 0), ("cudaGraphAddMemcpyNode1D", 3)):
-            for given, _ in made[name]:
-                self._copied(*given[first:first + 3])
+        for to, from_, count in made:                       # a copy past the end must not run
+            t.want((to, from_) == (self.rate.ptr, self.cell.ctypes.data), "a copy of cell to rate", "a copy from or to another address")
+            t.want(count == 4, "a copy of 4 bytes, one float32", f"{count} bytes")
         for position, name in enumerate(("y", "x", "rate")):
             argument(t, found["axpy"], position, f"argument {position}", getattr(self, name).ptr, f"the buffer {name}")
-        _whole(t, found["axpy"], "y")
+        whole(t, found["axpy"])
         self.executable = t.executable(graph)
-
-    def _copied(self, to, from_, count):
-        """A copy past the end must not run. (Of a Memcpy node nothing can be read back.)"""
-        t = self.t
-        t.want((number(to), number(from_)) == (self.rate.ptr, self.cell.ctypes.data), "a copy of cell to rate", "a copy from or to another address")
-        t.want(int(count) == 4, "a copy of 4 bytes, one float32", f"{int(count)} bytes")
 
     def fresh(self):
         self.t.put(self.rate, [POISON])

@@ -78,7 +78,7 @@ class _Service:
         self.y, self.x = t.buffer(t.numbers(SHAPES * t.size)), t.buffer(t.numbers(SHAPES * t.size))
         t.what = self.name = f"With {t.size} floats and most = {most}"
         self.calls = Calls(t)
-        self.serve = t.parts_of(self._listened(answer, t.stream, self._work(), most), "function")
+        self.serve = t.parts_of(self.calls.run(answer, t.stream, self._work(), most), "function")
         t.want(not self.worked, "no call of work before a shape comes", f"{len(self.worked)}")
 
     def _work(self):
@@ -90,15 +90,6 @@ class _Service:
             for _ in range(2):
                 ok(launch(t.stream, axpy, -(-n // 256), 256, self.y, self.x, 1.0, n))
         return work
-
-    def _listened(self, function, *args):
-        """What function(*args) returned, listened to. The Try forgets what it destroyed."""
-        t = self.t
-        try:
-            return self.calls.run(function, *args)
-        finally:
-            for kept, kind in ((t._execs, "executable"), (t._graphs, "graph")):
-                kept[:] = [one for one in kept if (kind, number(one)) not in self.calls.gone]
 
     def come(self, *shapes):
         """These shapes, one after the other; each is judged."""
@@ -112,7 +103,7 @@ class _Service:
         old, plus = t.fresh(self.y, self.x)
         had = f"executables for the shapes {', '.join(map(str, self.kept))} (the one used last at the end)" if self.kept else "no executable yet"
         t.what = f"{self.name}, {had}, shape {shape} comes"
-        self._listened(self.serve, shape)
+        self.calls.run(self.serve, shape)
         asked, worked = self.calls.asked[before["asked"]:], self.worked[before["worked"]:]
         n = shape * t.size
         t.want(len(worked) == (not hit), f"{'no call' if hit else 'one call'} of work", f"{len(worked)} call{'s' * (len(worked) != 1)}")
@@ -167,7 +158,7 @@ class _Service:
         def row(given):
             for shape in given:
                 serve(shape)
-        self._listened(row, shapes)
+        self.calls.run(row, shapes)
         for shape in shapes:
             old[:shape * t.size] += 2 * plus[:shape * t.size]
         t.what, when = self.name, f"after the shapes {', '.join(map(str, shapes))} without a wait in between"

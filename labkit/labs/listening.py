@@ -77,6 +77,18 @@ def listening(names, heard, function=None):
 
 
 @contextlib.contextmanager
+def exchange(space, name, value):
+    """Put something else under a name of a namespace, and put back what stood there; the next check does, where an interrupt prevents it."""
+    count = len(_exchanged)
+    _exchanged.append((space, name, space[name]))
+    try:
+        space[name] = value
+        yield
+    finally:
+        put_back(count)
+
+
+@contextlib.contextmanager
 def unchanged():
     """What the block puts in the place of cudart's functions, and leaves there, is taken away again."""
     before = dict(vars(cudart))

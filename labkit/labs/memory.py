@@ -1,13 +1,17 @@
-"""What the judges of memory ask: the counter of graph memory, where a node's block lies, and whether it is taken. And pinned memory."""
+"""What the judges of memory ask: the counter of graph memory, where a node's block lies, whether it is taken, what is copied. And pinned memory."""
+import contextlib
 import ctypes
 
 import numpy as np
 
 from labkit.backend import cudart
 from labkit.errors import ok
+from labkit.labs.calls import captures, number
+from labkit.labs.listening import listening
 from labkit.update import launched
 
 MIB = 2 ** 20
+_COPIES = {"cudaMemcpyAsync": 0, "cudaGraphAddMemcpyNode1D": 3}         # where target, source and bytes begin
 
 
 
@@ -58,6 +62,20 @@ def not_taken(t, *addresses):
     held = [address for address in addresses if not int(cudart.cudaFreeAsync(address, t.stream)[0])]
     ok(cudart.cudaStreamSynchronize(t.stream))
     t.want(not held, "a graph that was captured and not launched: its block is not allocated yet", "the block is allocated; your function has launched the graph")
+
+
+@contextlib.contextmanager
+def copies(answer):
+    """[(to, from, bytes)] of the copies that the answer puts into a graph meanwhile. Of a Memcpy node nothing can be read back."""
+    made = []
+
+    def heard(name, call, given):
+        answered, first = call(), _COPIES[name]
+        if not int(answered[0]) and (first or captures(given[-1])):
+            made.append([number(one) for one in given[first:first + 3]])
+        return answered
+    with listening(_COPIES, heard, answer):
+        yield made
 
 
 class HostMemory:

@@ -1,5 +1,6 @@
-"""The network of the capstone: its buffers and weights, what NumPy makes of a batch, and the same work in a plain stream."""
+"""The network of the capstone: its buffers and weights, what NumPy makes of a batch, the same work in a plain stream, and graphs that stay within."""
 import ctypes
+import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ from labkit.arrays import to_host
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import dense, launch
+from labkit.labs.caution import GLOBAL, within
 
 UP, DOWN = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
 
@@ -72,3 +74,23 @@ def in_a_plain_stream(t, net, batch):
     ok(cudart.cudaMemcpyAsync(net.host_out.ctypes.data, net.out.ptr, rows * net.cols * 4, DOWN, t.stream))
     ok(cudart.cudaStreamSynchronize(t.stream))
     return net.host_out[:rows].copy()
+
+
+def in_a_capture(t, answer):
+    """The answer between the begin and the end of a capture: a function that returns the graph."""
+    @functools.wraps(answer, updated=())
+    def recorded(*args):
+        ok(cudart.cudaStreamBeginCapture(t.stream, GLOBAL))
+        answer(*args)
+        return ok(cudart.cudaStreamEndCapture(t.stream))
+    return recorded
+
+
+def stays_within(t, net, graph, copied=()):
+    """Trouble where a kernel or a copy of the graph would reach past the buffers of net: seen before it is launched."""
+    within(t, graph, **{f"net.{name}": getattr(net, name) for name in ("x", "hidden", "out", "w1", "w2")})
+    for to, source, size in copied:
+        ways = {"net.host_in to net.x": (net.x.ptr, net.host_in.ctypes.data, net.x.nbytes), "net.out to net.host_out": (net.host_out.ctypes.data, net.out.ptr, net.out.nbytes)}
+        way = next((name for name, (target, begin, _) in ways.items() if (target, begin) == (to, source)), None)
+        t.want(way, f"copies of {' and of '.join(ways)}, from the first row on", "a copy from or to another address")
+        t.want(size <= ways[way][2], f"at most {ways[way][2]} bytes from {way}", f"{size} bytes")

@@ -21,16 +21,18 @@ EXPECT = {
     "capture_one__destroyed": "has destroyed",
     "replay__once": "expected y",
     "replay__no_wait": "still had work to do",
+    "replay__waits_before_each": "still had work to do",
     "replay__many_executables": "1 instantiation",
     "replay__not_destroyed": "1 executable not destroyed",
     "replay__graph_destroyed": "the graph is left alone",
+    "replay__clone_left": "1 graph not destroyed",
     "replay__destroyed_before": "destroyed executable",
     "replay__one_too_many": "expected y",
     "replay__default_stream": "in another stream",
     "replay__only_uploaded": "expected y",
     "replay__launches_the_graph": "expected y",
 }
-RIGHT = ("capture_one__other_way", "capture_one__one_thread_a_block", "replay__other_way", "replay__waits_each_time", "replay__waits_by_asking")
+RIGHT = ("capture_one__other_way", "capture_one__one_thread_a_block", "replay__other_way", "replay__waits_each_time", "replay__waits_by_asking", "replay__a_clone")
 
 
 def _capture(stream, *launches):
@@ -218,4 +220,29 @@ def replay__waits_by_asking(stream, graph, times):
     _run(stream, executable, times)
     while int(cudart.cudaStreamQuery(stream)[0]):
         pass
+    ok(cudart.cudaGraphExecDestroy(executable))
+
+
+def _through_a_clone(stream, graph, times):
+    clone = ok(cudart.cudaGraphClone(graph))
+    executable = ok(cudart.cudaGraphInstantiate(clone, 0))
+    _run(stream, executable, times)
+    _finish(stream, executable)
+    return clone
+
+
+def replay__clone_left(stream, graph, times):
+    _through_a_clone(stream, graph, times)
+
+
+def replay__a_clone(stream, graph, times):
+    """A copy of one's own, which one destroys; the given graph stays."""
+    ok(cudart.cudaGraphDestroy(_through_a_clone(stream, graph, times)))
+
+
+def replay__waits_before_each(stream, graph, times):
+    executable = ok(cudart.cudaGraphInstantiate(graph, 0))
+    for _ in range(times):
+        ok(cudart.cudaStreamSynchronize(stream))
+        _run(stream, executable, 1)
     ok(cudart.cudaGraphExecDestroy(executable))

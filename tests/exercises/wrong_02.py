@@ -11,6 +11,7 @@ EXPECT = {
     "kinds_of__prints": "a list of words",
     "kinds_of__one_text": "a list of words",
     "kinds_of__counts": "a list of words",
+    "kinds_of__array": "a list of words",
     "kinds_of__not_destroyed": "1 graph not destroyed",
     "kinds_of__reads_it_destroyed": "destroyed graph",
     "kinds_of__without_the_capture": "which nobody launched",
@@ -21,7 +22,10 @@ EXPECT = {
     "left_out__too_early": "expected: True",
     "left_out__waits_for_the_stream": "expected: True",
     "left_out__first_element": "expected: True",
-    "left_out__counts_nodes": "expected: True",
+    "left_out__both_ends": "two elements exchanged",
+    "left_out__the_sum": "two elements exchanged",
+    "left_out__nearly_the_same": "two elements exchanged",
+    "left_out__counts_nodes": ("expected: True", "expected: False"),
     "left_out__prints": "found:    None",
     "left_out__looks_before_twice": "expected: True",
     "left_out__not_destroyed": "1 graph not destroyed",
@@ -29,7 +33,7 @@ EXPECT = {
     "left_out__array": "found:    array(",
     "left_out__guesses_from_the_code": "work is called",
 }
-RIGHT = ("kinds_of__other_way", "left_out__other_way")
+RIGHT = ("kinds_of__other_way", "kinds_of__in_a_stream_of_its_own", "left_out__other_way", "left_out__in_a_stream_of_its_own")
 
 
 def _capture(stream, work):
@@ -189,3 +193,45 @@ def left_out__other_way(stream, work, y):
     after = to_host(y)
     ok(cudart.cudaGraphDestroy(captured))
     return np.any(np.abs(after - before) > 0)
+
+
+def kinds_of__array(stream, work):
+    return np.array(_kinds(stream, work))
+
+
+def _in_its_own(function, work, *given):
+    own = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+    try:
+        return function(own, work, *given)
+    finally:
+        ok(cudart.cudaStreamDestroy(own))
+
+
+def kinds_of__in_a_stream_of_its_own(stream, work):
+    return _in_its_own(_kinds, work)
+
+
+def left_out__in_a_stream_of_its_own(stream, work, y):
+    return _in_its_own(left_out__other_way, work, y)
+
+
+def _seen(stream, work, y, see):
+    before = see(to_host(y))
+    _kinds(stream, work)
+    ok(cudart.cudaDeviceSynchronize())
+    return before, see(to_host(y))
+
+
+def left_out__both_ends(stream, work, y):
+    before, after = _seen(stream, work, y, lambda values: (values[0], values[-1]))
+    return before != after
+
+
+def left_out__the_sum(stream, work, y):
+    before, after = _seen(stream, work, y, np.sum)
+    return before != after
+
+
+def left_out__nearly_the_same(stream, work, y):
+    before, after = _seen(stream, work, y, np.copy)
+    return not np.allclose(before, after, atol=1)

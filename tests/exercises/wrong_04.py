@@ -28,6 +28,8 @@ EXPECT = {
     "in_pieces__graphs": "found: cudaGraph_t",
     "in_pieces__graphs_left": "not destroyed",
     "in_pieces__last_only": "a list of executables",
+    "in_pieces__generator": "a list of executables",
+    "in_pieces__more_than_it_returns": "not destroyed",
     "in_pieces__destroyed": "has destroyed",
 }
 RIGHT = ("one_launch__other_way", "in_pieces__evenly", "in_pieces__through_part_1")
@@ -200,3 +202,13 @@ def in_pieces__through_part_1(stream, steps, most):
     def piece(some):
         return one_launch__other_way(stream, lambda on: [step(on) for step in some])
     return [piece(some) for some in _cut(steps, most)]
+
+
+def in_pieces__generator(stream, steps, most):
+    for piece in _cut(steps, most):
+        yield _one(stream, *piece)
+
+
+def in_pieces__more_than_it_returns(stream, steps, most):
+    ok(cudart.cudaGraphInstantiate(ok(cudart.cudaGraphCreate(0)), 0))
+    return in_pieces__through_part_1(stream, steps, most)

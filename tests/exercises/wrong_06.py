@@ -15,7 +15,8 @@ EXPECT = {
     "wide_fork__helpers_not_in_it": "before any launch",
     "wide_fork__same_buffer": "side by side",
     "wide_fork__joined_in_a_row": "found    a graph with",
-    "wide_fork__wrong_numbers": "expected outs[0]",
+    "wide_fork__wrong_numbers": "found:    axpy(outs[0], x, 2, n)",
+    "wide_fork__other_factors": "expected: scale(x, 2, n)",
     "wide_fork__runs_at_once": "before any launch",
     "tree__a_chain": "found    a graph with",
     "tree__all_into_the_first": "found    a graph with",
@@ -356,4 +357,16 @@ def tree__events_of_its_own(stream, helpers, event, buffers):
                 _wait(streams[k // 2], ok(cudart.cudaEventCreate()), streams[(k + step) // 2])
             _axpy(streams[k // 2], buffers[k], buffers[k + step])
         step *= 2
+    return _end(stream)
+
+
+def wide_fork__other_factors(stream, helpers, fork, join, x, outs):
+    """It comes out the same."""
+    _begin(stream)
+    _scale(stream, x, 4.0)
+    _fork(stream, helpers, fork)
+    for branch, out in zip([stream, *helpers], outs):
+        _axpy(branch, out, x, 0.5)
+    _join(stream, helpers, join)
+    _fill(stream, x)
     return _end(stream)

@@ -1,4 +1,6 @@
 """Wrong answers to exercise 07, and what check() says of each."""
+import numpy as np
+
 from labkit import cudart, ok
 
 GLOBAL = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
@@ -9,10 +11,12 @@ EXPECT = {
     "ready__plain_flag": "InvalidValue",
     "ready__other_stream": "one in another stream",
     "ready__no_wait": "still had work to do",
+    "ready__waits_too_early": "still had work to do",
     "ready__graph_left": "it is still there",
     "ready__graph_goes_first": "destroyed graph",
     "ready__executable_gone": "has destroyed",
     "ready__uploads_another": "the executable is uploaded",
+    "ready__another_left": "1 executable not destroyed",
     "ready__tuple": "found: cudaError_t",
     "with_flags__without_them": "an executable made with 1",
     "with_flags__plain_call": "InvalidValue",
@@ -24,12 +28,19 @@ EXPECT = {
     "with_flags__a_word": "as what is read back",
     "with_flags__always_zero": "1 as what is read back",
     "with_flags__destroys_the_graph": "the graph is left alone",
+    "with_flags__another_left": "1 executable not destroyed",
+    "with_flags__a_truth": "as what is read back",
     "with_flags__launches": "before any launch",
     "outlive__captures_in_the_queue": "called with the queue",
     "outlive__no_graph": "called with the queue",
     "outlive__own_stream_no_graph": "1 launch of an executable",
     "outlive__waits": "nothing is waited for",
     "outlive__waits_for_the_device": "cudaDeviceSynchronize",
+    "outlive__waits_by_asking": "the queue is still busy",
+    "outlive__waits_by_freeing": "the queue is still busy",
+    "outlive__waits_for_an_event": "cudaEventSynchronize",
+    "outlive__blocking_stream": "a non-blocking stream",
+    "outlive__blocking_stream_with_flags": "a non-blocking stream",
     "outlive__launches_in_its_own": "in another stream",
     "outlive__stream_left": "1 stream not destroyed",
     "outlive__executable_left": "1 executable not destroyed",
@@ -41,7 +52,7 @@ EXPECT = {
     "outlive__left_open": "left a capture open",
     "outlive__stream_goes_first": "destroyed stream",
 }
-RIGHT = ("ready__other_way", "ready__graph_goes_before_the_upload", "with_flags__other_way", "with_flags__short_form_where_it_can", "outlive__other_way")
+RIGHT = ("ready__other_way", "ready__graph_goes_before_the_upload", "with_flags__other_way", "with_flags__short_form_where_it_can", "with_flags__a_number_of_numpy", "with_flags__through_a_clone", "outlive__other_way")
 
 
 def _made(graph):
@@ -316,3 +327,73 @@ def outlive__other_way(queue, work):
     ok(cudart.cudaGraphLaunch(executable, queue))
     ok(cudart.cudaGraphExecDestroy(executable))
     ok(cudart.cudaGraphDestroy(graph))
+
+
+def ready__another_left(stream, graph):
+    _made(graph)
+    return ready__other_way(stream, graph)
+
+
+def with_flags__another_left(stream, graph, flags):
+    _made(graph)
+    return _read(_with_params(stream, graph, flags))
+
+
+def with_flags__a_truth(stream, graph, flags):
+    executable, read = _read(_with_params(stream, graph, flags))
+    return executable, bool(read)
+
+
+def with_flags__a_number_of_numpy(stream, graph, flags):
+    executable, read = _read(_with_params(stream, graph, flags))
+    return executable, np.int64(read)
+
+
+def with_flags__through_a_clone(stream, graph, flags):
+    """A copy of one's own, which one destroys; the given graph stays."""
+    clone = ok(cudart.cudaGraphClone(graph))
+    executable = _with_params(stream, clone, flags)
+    _drop(clone)
+    return _read(executable)
+
+
+def outlive__waits_by_asking(queue, work):
+    def ask(queue):
+        while int(cudart.cudaStreamQuery(queue)[0]):
+            pass
+    _outlive(queue, work, wait=ask)
+
+
+def outlive__waits_by_freeing(queue, work):
+    _outlive(queue, work, wait=lambda queue: ok(cudart.cudaFree(ok(cudart.cudaMalloc(64)))))
+
+
+def outlive__waits_for_an_event(queue, work):
+    event = ok(cudart.cudaEventCreate())
+    _outlive(queue, work, wait=lambda queue: (ok(cudart.cudaEventRecord(event, queue)), ok(cudart.cudaEventSynchronize(event))))
+    ok(cudart.cudaEventDestroy(event))
+
+
+def _own(queue, work, own):
+    graph = _capture(own, work)
+    executable = _made(graph)
+    ok(cudart.cudaGraphLaunch(executable, queue))
+    ok(cudart.cudaGraphExecDestroy(executable))
+    _drop(graph)
+    ok(cudart.cudaStreamDestroy(own))
+
+
+def outlive__blocking_stream(queue, work):
+    _own(queue, work, ok(cudart.cudaStreamCreate()))
+
+
+def outlive__blocking_stream_with_flags(queue, work):
+    _own(queue, work, ok(cudart.cudaStreamCreateWithFlags(flags=cudart.cudaStreamDefault)))
+
+
+def ready__waits_too_early(stream, graph):
+    executable = _made(graph)
+    ok(cudart.cudaStreamSynchronize(stream))
+    ok(cudart.cudaGraphUpload(executable, stream))
+    _drop(graph)
+    return executable

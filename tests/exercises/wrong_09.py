@@ -13,6 +13,14 @@ EXPECT = {
     "swap_by_update__changes_the_graph": "a, the last state",
     "swap_by_update__one_launch_too_many": "the count of launches of the executable",
     "swap_by_update__returns_the_address": "buffer b",
+    "swap_by_update__other_stream": "in another stream",
+    "swap_by_update__default_stream": "in another stream",
+    "swap_by_update__destroys_the_executable": "were not made here",
+    "swap_by_update__says_no_word": "_Wordless",
+    "swap_by_two__destroyed": "has destroyed",
+    "swap_by_two__too_many_elements": "would write where it may not",
+    "swap_in_one_graph__destroyed": "has destroyed",
+    "swap_in_one_graph__too_many_elements": "stays within its buffers",
     "swap_by_two__same_direction": "after there and back",
     "swap_by_two__one_twice": "the same one twice",
     "swap_by_two__other_order": "after there (launch 1)",
@@ -226,3 +234,58 @@ def swap_in_one_graph__other_way(stream, a, b, x, pairs):
         before = [ok(cudart.cudaGraphAddKernelNode(made, before, len(before), kernel_params(kernels.add, -(-x.size // 256), 256, b, a, x, x.size)))]
         a, b = b, a
     return made
+
+
+def swap_by_update__other_stream(stream, executable, node, a, b, steps):
+    own = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+    return swap_by_update__sets_after_the_launch(own, executable, node, a, b, steps)
+
+
+def swap_by_update__default_stream(stream, executable, node, a, b, steps):
+    return swap_by_update__sets_after_the_launch(0, executable, node, a, b, steps)
+
+
+def swap_by_update__destroys_the_executable(stream, executable, node, a, b, steps):
+    back = swap_by_update__other_way(stream, executable, node, a, b, steps)
+    ok(cudart.cudaGraphExecDestroy(executable))
+    return back
+
+
+class _Wordless:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+def swap_by_update__says_no_word(stream, executable, node, a, b, steps):
+    swap_by_update__other_way(stream, executable, node, a, b, steps)
+    return _Wordless()
+
+
+def swap_by_two__destroyed(stream, a, b, x):
+    there, back = swap_by_two__other_way(stream, a, b, x)
+    ok(cudart.cudaGraphExecDestroy(back))
+    return there, back
+
+
+def _too_long(stream, new, old, x):
+    ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+    ok(launch(stream, kernels.add, -(-x.nbytes // 256), 256, new, old, x, x.nbytes))       # bytes for elements
+    return ok(cudart.cudaStreamEndCapture(stream))
+
+
+def swap_by_two__too_many_elements(stream, a, b, x):
+    return [ok(cudart.cudaGraphInstantiate(_too_long(stream, *pair, x), 0)) for pair in ((b, a), (a, b))]
+
+
+def swap_in_one_graph__destroyed(stream, a, b, x, pairs):
+    made = swap_in_one_graph__other_way(stream, a, b, x, pairs)
+    ok(cudart.cudaGraphDestroy(made))
+    return made
+
+
+def swap_in_one_graph__too_many_elements(stream, a, b, x, pairs):
+    ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+    for _ in range(pairs):
+        for new, old in ((b, a), (a, b)):
+            ok(launch(stream, kernels.add, -(-x.nbytes // 256), 256, new, old, x, x.nbytes))
+    return ok(cudart.cudaStreamEndCapture(stream))

@@ -1,4 +1,6 @@
 """Wrong answers to exercise 11, and what check() says of each."""
+import numpy as np
+
 from labkit import cudart, exec_update, graph, ok
 
 EXPECT = {
@@ -11,19 +13,23 @@ EXPECT = {
     "refresh__returns_the_graph": "an executable back",
     "refresh__returns_all": "an executable back",
     "refresh__does_nothing": "With",
-    "refresh__destroys_the_new_graph": "With",
+    "refresh__destroys_the_new_graph": "left as it is",
+    "refresh__makes_one_for_nothing": "1 executable not destroyed",
+    "refresh__destroyed": "has destroyed",
     "refresh__looks_at_the_count": "CUDA",
     "why_not__says_yes_or_no": "the new graph has",
     "why_not__word_only": "the new graph has",
     "why_not__always_a_reason": "None",
-    "why_not__leaves_its_executable": "still there",
-    "why_not__leaves_it_when_refused": "still there",
+    "why_not__leaves_its_executable": "1 executable not destroyed",
+    "why_not__leaves_it_when_refused": "1 executable not destroyed",
+    "why_not__leaves_one_of_the_new": "1 executable not destroyed",
+    "why_not__destroys_the_new_graph": "both graphs are left alone",
+    "why_not__an_array": "found:    array(",
     "why_not__bindings_only": "the new graph has",
     "why_not__guesses_from_the_kinds": "the new graph has",
     "why_not__kind_in_the_plan": "the new graph has",
 }
 RIGHT = ("refresh__other_way", "refresh__makes_it_first", "why_not__other_way", "why_not__an_executable_of_each")
-SIM_ONLY = ("refresh__destroys_too_early", "refresh__destroys_the_new_graph")
 
 
 def _anew(executable, new):
@@ -182,3 +188,33 @@ def why_not__an_executable_of_each(plan, new):
     if int(code) == 0:
         return None
     return why.result, why.kind
+
+
+def refresh__makes_one_for_nothing(executable, new):
+    fresh = ok(cudart.cudaGraphInstantiate(new, 0))
+    if int(exec_update(executable, new)[0]) == 0:
+        return executable
+    ok(cudart.cudaGraphExecDestroy(executable))
+    return fresh
+
+
+def refresh__destroyed(executable, new):
+    fresh = _anew(executable, new)
+    ok(cudart.cudaGraphExecDestroy(fresh))
+    return fresh
+
+
+def why_not__leaves_one_of_the_new(plan, new):
+    ok(cudart.cudaGraphInstantiate(new, 0))
+    return why_not__other_way(plan, new)
+
+
+def why_not__destroys_the_new_graph(plan, new):
+    try:
+        return why_not__other_way(plan, new)
+    finally:
+        ok(cudart.cudaGraphDestroy(new))
+
+
+def why_not__an_array(plan, new):
+    return np.array([1, 2])

@@ -16,6 +16,12 @@ EXPECT = {
     "serving__at_first_use": "without a call of work",
     "serving__forgets_to_launch": "the first",
     "serving__launches_twice": "the first",
+    "serving__in_a_stream_of_its_own": "every launch in the stream that was given",
+    "serving__in_the_default_stream": "every launch in the stream that was given",
+    "serving__instantiates_each_time": "an executable that is there is launched",
+    "serving__destroyed_them": "was given the handle of a destroyed executable",
+    "cache__in_a_stream_of_its_own": "every launch in the stream that was given",
+    "cache__keeps_the_graphs_only": "an executable that is there is launched",
     "cache__keeps_nothing": "no call of work",
     "cache__keeps_the_last": "no call of work",
     "cache__all_in_advance": "no call of work before a batch comes",
@@ -144,6 +150,54 @@ def _cached(stream, work, ready):
         if batch not in ready:
             ready[batch] = _made(stream, work, batch)
         _launch(ready[batch], stream)
+    return serve
+
+
+def _own_stream():
+    return ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+
+
+def serving__in_a_stream_of_its_own(stream, work, sizes):
+    ready, own = {size: _made(stream, work, size) for size in sizes}, _own_stream()
+    return lambda batch: _launch(ready[batch], own)
+
+
+def serving__in_the_default_stream(stream, work, sizes):
+    ready = {size: _made(stream, work, size) for size in sizes}
+    return lambda batch: _launch(ready[batch], 0)
+
+
+def serving__instantiates_each_time(stream, work, sizes):
+    graphs = {size: _record(stream, work, size) for size in sizes}
+    return lambda batch: _launch(ok(cudart.cudaGraphInstantiate(graphs[batch], 0)), stream)
+
+
+def serving__destroyed_them(stream, work, sizes):
+    ready = {size: _made(stream, work, size) for size in sizes}
+    for executable in ready.values():
+        ok(cudart.cudaGraphExecDestroy(executable))
+    return lambda batch: _launch(ready[batch], stream)
+
+
+def cache__in_a_stream_of_its_own(stream, work):
+    ready, own = {}, _own_stream()
+
+    def serve(batch):
+        if batch not in ready:
+            ready[batch] = _made(stream, work, batch)
+        _launch(ready[batch], own)
+    return serve
+
+
+def cache__keeps_the_graphs_only(stream, work):
+    graphs = {}
+
+    def serve(batch):
+        if batch not in graphs:
+            graphs[batch] = _record(stream, work, batch)
+        executable = ok(cudart.cudaGraphInstantiate(graphs[batch], 0))
+        _launch(executable, stream)
+        ok(cudart.cudaGraphExecDestroy(executable))
     return serve
 
 

@@ -15,6 +15,10 @@ EXPECT = {
     "scratch__two_at_once": "expected: the graph, and nothing else",
     "scratch__at_once_and_an_empty_graph": "found    a graph with no nodes",
     "scratch__for_four_floats": "after launch 1",
+    "scratch__behind_the_end": "a graph that stays within its buffers",
+    "scratch__destroyed": "a graph that the function has destroyed",
+    "kept_block__behind_the_end": "a graph that stays within its buffers",
+    "kept_block__destroyed": "a graph that the function has destroyed",
     "kept_block__freed_inside": "found    a graph with MemAlloc, fill, MemFree",
     "kept_block__no_address": "expected: the graph and the address",
     "kept_block__another_address": "the address that its MemAlloc node has",
@@ -138,6 +142,35 @@ def scratch__for_four_floats(stream, x, y):
     ok(launch(stream, kernels.axpy, 1, 4, y, block, 2.0, 4))
     _free(stream, block)
     return _end(stream)
+
+
+def scratch__behind_the_end(stream, x, y):
+    """Twice as many floats as there are: on a GPU they may be somebody else's."""
+    _begin(stream)
+    block = _take(stream, x.nbytes)
+    ok(launch(stream, kernels.add, -(-2 * x.size // 256), 256, block, x, y, 2 * x.size))
+    _axpy(stream, block, y)
+    _free(stream, block)
+    return _end(stream)
+
+
+def scratch__destroyed(stream, x, y):
+    graph = _sized(stream, x, y, x.nbytes)
+    ok(cudart.cudaGraphDestroy(graph))
+    return graph
+
+
+def kept_block__behind_the_end(stream, count, value):
+    _begin(stream)
+    block = _take(stream, 4 * count)
+    ok(launch(stream, kernels.fill, -(-4 * count // 256), 256, block, value, 4 * count))
+    return _end(stream), block
+
+
+def kept_block__destroyed(stream, count, value):
+    graph, block = _kept(stream, count, value, 4 * count)
+    ok(cudart.cudaGraphDestroy(graph))
+    return graph, block
 
 
 def scratch__other_order(stream, x, y):

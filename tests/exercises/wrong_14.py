@@ -24,12 +24,15 @@ EXPECT = {
     "pinned_batch__the_owner_back": "beside the graph the array",
     "pinned_batch__no_array": "expected: the graph and the array",
     "pinned_batch__copy_of_the_array": "an array in other memory",
-    "pinned_batch__bytes_and_elements": "expected y",
+    "pinned_batch__bytes_and_elements": "bytes, all of y",
+    "pinned_batch__twice_the_bytes": ("bytes, all of y", "1 cudaErrorInvalidValue"),
+    "pinned_batch__destroyed": "a graph that the function has destroyed",
+    "keep_buffer__behind_the_end": "a graph that stays within its buffers",
+    "keep_buffer__destroyed": "a graph that the function has destroyed",
     "pinned_batch__copies_at_once": "found    a graph with no nodes",
-    "pinned_batch__reads_another_place": "expected y",
+    "pinned_batch__reads_another_place": "a copy from or to another address",
 }
 RIGHT = ("keep_buffer__a_box_around_it", "keep_buffer__kept_while_it_captures", "pinned_batch__array_made_anew")
-SIM_ONLY = ("pinned_batch__reads_another_place",)          # host memory that is gone at the launch
 _here = []
 
 
@@ -185,6 +188,36 @@ def pinned_batch__bytes_and_elements(stream, y, pinned):
     graph = _copied(stream, y, owner.array.ctypes.data, y.size)
     keep_alive(graph, owner)
     return graph, owner.array
+
+
+def pinned_batch__twice_the_bytes(stream, y, pinned):
+    owner = pinned()
+    graph = _copied(stream, y, owner.array.ctypes.data, 2 * y.nbytes)
+    keep_alive(graph, owner)
+    return graph, owner.array
+
+
+def pinned_batch__destroyed(stream, y, pinned):
+    owner = pinned()
+    graph = _copied(stream, y, owner.array.ctypes.data)
+    keep_alive(graph, owner)
+    ok(cudart.cudaGraphDestroy(graph))
+    return graph, owner.array
+
+
+def keep_buffer__behind_the_end(stream, y, values, tensor):
+    mine = tensor(values)
+    ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+    ok(launch(stream, kernels.axpy, -(-y.nbytes // 256), 256, y, mine.block, 1.0, y.nbytes))
+    graph = ok(cudart.cudaStreamEndCapture(stream))
+    keep_alive(graph, mine)
+    return graph
+
+
+def keep_buffer__destroyed(stream, y, values, tensor):
+    graph = _held(stream, y, tensor(values))
+    ok(cudart.cudaGraphDestroy(graph))
+    return graph
 
 
 def pinned_batch__copies_at_once(stream, y, pinned):

@@ -10,12 +10,18 @@ EXPECT = {
     "relaunchable__frees_once_itself": "launch 2 answers 1 cudaErrorInvalidValue",
     "relaunchable__freed_too_early": "it need not wait for",
     "relaunchable__freed_beside_the_use": "it need not wait for axpy",
+    "relaunchable__freed_too_early_and_the_graph_goes": "it need not wait for",
+    "relaunchable__destroyed": "an executable that the function has destroyed",
     "relaunchable__a_graph_without_a_block": "no graph memory in use",
     "relaunchable__an_empty_graph": "expected y",
     "relaunchable__two_executables": "801",
     "relaunchable__without_the_add": "801",
     "clean_up__only_destroys": "it is still allocated",
     "clean_up__trim_before_the_free": "its page was not given back",
+    "clean_up__no_wait": "its page was not given back",
+    "clean_up__frees_in_the_default_stream": "cudaFreeAsync would free the block while a launch",
+    "clean_up__with_cudaFree_at_once": "cudaFree would free the block while a launch",
+    "clean_up__destroys_twice": "was given the handle of a destroyed executable",
     "clean_up__no_trim": "its page was not given back",
     "clean_up__executable_stays": "expected: the executable is destroyed",
     "clean_up__graph_stays": "expected: the graph is destroyed",
@@ -23,7 +29,7 @@ EXPECT = {
     "clean_up__frees_another_address": "1 cudaErrorInvalidValue",
 }
 RIGHT = ("relaunchable__a_node_that_frees", "relaunchable__and_the_graph_goes", "relaunchable__with_params",
-         "clean_up__other_order", "clean_up__with_cudaFree")
+         "clean_up__other_order", "clean_up__waits_first", "clean_up__with_cudaFree")
 
 
 def _plain(plan, flags=0):
@@ -57,6 +63,18 @@ def relaunchable__freed_too_early(plan, address):
 def relaunchable__freed_beside_the_use(plan, address):
     ok(cudart.cudaGraphAddMemFreeNode(plan, [graph.nodes(plan)[1]], 1, address))
     return _plain(plan)
+
+
+def relaunchable__freed_too_early_and_the_graph_goes(plan, address):
+    executable = relaunchable__freed_too_early(plan, address)
+    ok(cudart.cudaGraphDestroy(plan))
+    return executable
+
+
+def relaunchable__destroyed(plan, address):
+    executable = _plain(plan, AUTO_FREE)
+    ok(cudart.cudaGraphExecDestroy(executable))
+    return executable
 
 
 def _last(plan):
@@ -135,6 +153,27 @@ def clean_up__trim_before_the_free(executable, plan, address, stream):
     ok(cudart.cudaGraphDestroy(plan))
 
 
+def clean_up__no_wait(executable, plan, address, stream):
+    """The last launch may still run: its page is in use when the trim comes."""
+    ok(cudart.cudaFreeAsync(address, stream))
+    ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+    ok(cudart.cudaDeviceGraphMemTrim(0))
+
+
+def clean_up__frees_in_the_default_stream(executable, plan, address, stream):
+    _freed(address, 0)
+    ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+
+
+def clean_up__destroys_twice(executable, plan, address, stream):
+    _freed(address, stream)
+    for _ in range(2):
+        ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+
+
 def clean_up__no_trim(executable, plan, address, stream):
     ok(cudart.cudaFreeAsync(address, stream))
     ok(cudart.cudaStreamSynchronize(stream))
@@ -178,7 +217,24 @@ def clean_up__other_order(executable, plan, address, stream):
     _freed(address, stream)
 
 
+def clean_up__waits_first(executable, plan, address, stream):
+    """When all has run, it does not matter in which stream the block is freed."""
+    ok(cudart.cudaStreamSynchronize(stream))
+    _freed(address, 0)
+    ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+
+
+def clean_up__with_cudaFree_at_once(executable, plan, address, stream):
+    ok(cudart.cudaFree(address))
+    ok(cudart.cudaDeviceSynchronize())
+    ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+    ok(cudart.cudaDeviceGraphMemTrim(0))
+
+
 def clean_up__with_cudaFree(executable, plan, address, stream):
+    ok(cudart.cudaStreamSynchronize(stream))
     ok(cudart.cudaFree(address))
     ok(cudart.cudaGraphExecDestroy(executable))
     ok(cudart.cudaDeviceGraphMemTrim(0))

@@ -16,6 +16,9 @@ EXPECT = {
     "producer_and_consumer__block_of_a_pool": "found    a graph with add",
     "producer_and_consumer__the_same_twice": "one graph twice",
     "producer_and_consumer__already_run": "your function has launched the graph",
+    "producer_and_consumer__destroyed": "a graph that the function has destroyed",
+    "producer_and_consumer__behind_the_end": "a graph that stays within its buffers",
+    "launch_order__destroys_them": "a call of cudaGraphDestroy",
     "launch_order__as_they_come": "an order in which each block is allocated before it is freed",
     "launch_order__backwards": "an order in which each block is allocated before it is freed",
     "launch_order__allocators_first": "an order in which each block is allocated before it is freed",
@@ -162,6 +165,21 @@ def producer_and_consumer__already_run(stream, x, y):
     return producer, _consumer(stream, y, block)
 
 
+def producer_and_consumer__destroyed(stream, x, y):
+    producer, block = _producer(stream, x)
+    consumer = _consumer(stream, y, block)
+    ok(cudart.cudaGraphDestroy(consumer))
+    return producer, consumer
+
+
+def producer_and_consumer__behind_the_end(stream, x, y):
+    producer, block = _producer(stream, x)
+    _begin(stream)
+    ok(launch(stream, kernels.axpy, -(-4 * y.size // 256), 256, y, block, 1.0, 4 * y.size))
+    _free(stream, block)
+    return producer, _end(stream)
+
+
 def producer_and_consumer__consumer_first(stream, x, y):
     """Two captures at once, in two streams."""
     other = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
@@ -254,6 +272,13 @@ def launch_order__leaves_one_allocated(plans):
 def launch_order__one_of_them_twice(plans):
     right = _grown(plans, lambda allocated, freed: freed - allocated)
     return [*right, right[0]]
+
+
+def launch_order__destroys_them(plans):
+    right = _grown(plans, lambda allocated, freed: freed - allocated)
+    for plan in plans:
+        ok(cudart.cudaGraphDestroy(plan))
+    return right
 
 
 def launch_order__the_last_first(plans):

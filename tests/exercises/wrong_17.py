@@ -22,6 +22,12 @@ EXPECT = {
     "from_your_pool__more_than_needed": "at most 65,536 bytes were taken from it",
     "from_your_pool__another_value": "after call 1",
     "from_your_pool__stumbles": "ValueError",
+    "from_your_pool__on_a_stream_of_its_own": "all of it on the stream that was given",
+    "from_your_pool__freed_on_another_stream": "a block freed on another stream",
+    "from_your_pool__one_and_three_times": "fill of the block with 3.0",
+    "from_your_pool__block_unused": "a block taken, fill, axpy, a block freed, in this order",
+    "from_your_pool__freed_before_its_use": "a block that is freed already",
+    "from_your_pool__behind_the_end": "floats; ",
     "from_your_pool__destroys_it": "your function has destroyed it",
     "trim_back__without_a_wait": "160 MiB",
     "trim_back__waits_only": "160 MiB",
@@ -31,9 +37,10 @@ EXPECT = {
     "trim_back__returns_nothing": "back: the bytes that are reserved now",
     "trim_back__what_was_asked_before": "back: the bytes that are reserved now",
     "trim_back__used_not_reserved": "back: the bytes that are reserved now",
+    "trim_back__as_a_text": "back: the bytes that are reserved now",
     "trim_back__in_mebibytes": "back: the bytes that are reserved now",
 }
-RIGHT = ("own_pool__in_its_own_way", "from_your_pool__current_for_a_moment", "trim_back__step_by_step", "trim_back__the_counter_itself")
+RIGHT = ("own_pool__in_its_own_way", "own_pool__destroys_nothing", "from_your_pool__wrapped", "from_your_pool__current_for_a_moment", "trim_back__step_by_step", "trim_back__the_counter_itself")
 _kept = []
 
 
@@ -114,6 +121,12 @@ def own_pool__in_its_own_way(threshold):
     return pool
 
 
+def own_pool__destroys_nothing(threshold):
+    """A call that is refused, and whose code nobody looks at."""
+    cudart.cudaMemPoolDestroy(None)
+    return _pool(threshold)
+
+
 # ---- taking --------------------------------------------------------------------------------------
 
 def _use(stream, y, block, value=3.0, free=True):
@@ -174,6 +187,57 @@ def from_your_pool__destroys_it(pool, stream, y):
     _use(stream, y, ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream)))
     ok(cudart.cudaStreamSynchronize(stream))
     ok(cudart.cudaMemPoolDestroy(pool))
+
+
+def from_your_pool__on_a_stream_of_its_own(pool, stream, y):
+    other = ok(cudart.cudaStreamCreate())
+    _use(other, y, ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, other)))
+    ok(cudart.cudaStreamSynchronize(other))
+    ok(cudart.cudaStreamDestroy(other))
+
+
+def from_your_pool__freed_on_another_stream(pool, stream, y):
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    _use(stream, y, block, free=False)
+    ok(cudart.cudaStreamSynchronize(stream))
+    ok(cudart.cudaFreeAsync(block, 0))
+
+
+def from_your_pool__one_and_three_times(pool, stream, y):
+    n, grid = y.size, -(-y.size // 256)
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    ok(launch(stream, kernels.fill, grid, 256, block, 1.0, n))
+    ok(launch(stream, kernels.axpy, grid, 256, y, block, 3.0, n))
+    ok(cudart.cudaFreeAsync(block, stream))
+
+
+def from_your_pool__block_unused(pool, stream, y):
+    from labkit import to_host
+    from labkit.arrays import copy_in
+    ok(cudart.cudaFreeAsync(ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream)), stream))
+    copy_in(y, to_host(y) + 3)
+
+
+def from_your_pool__freed_before_its_use(pool, stream, y):
+    n, grid = y.size, -(-y.size // 256)
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    ok(launch(stream, kernels.fill, grid, 256, block, 3.0, n))
+    ok(cudart.cudaFreeAsync(block, stream))
+    ok(launch(stream, kernels.axpy, grid, 256, y, block, 1.0, n))
+
+
+def from_your_pool__behind_the_end(pool, stream, y):
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    ok(launch(stream, kernels.fill, -(-y.nbytes // 256), 256, block, 3.0, y.nbytes))
+
+
+def from_your_pool__wrapped(pool, stream, y):
+    """The block as a DeviceArray, arguments by name, and a wait at the end."""
+    from labkit import DeviceArray
+    block = DeviceArray(ok(cudart.cudaMallocFromPoolAsync(size=y.nbytes, memPool=pool, stream=stream)), y.size, y.dtype)
+    _use(stream, y, block, value=3, free=False)
+    ok(cudart.cudaFreeAsync(devPtr=block.ptr, hStream=stream))
+    ok(cudart.cudaStreamSynchronize(stream))
 
 
 def from_your_pool__current_for_a_moment(pool, stream, y):
@@ -242,6 +306,11 @@ def trim_back__used_not_reserved(pool, stream, keep):
 def trim_back__in_mebibytes(pool, stream, keep):
     _trimmed(pool, stream, keep)
     return _reserved(pool) // 2 ** 20
+
+
+def trim_back__as_a_text(pool, stream, keep):
+    _trimmed(pool, stream, keep)
+    return str(_reserved(pool))
 
 
 def trim_back__step_by_step(pool, stream, keep):

@@ -1,4 +1,6 @@
 """Wrong answers to exercise 18, and what check() says of each."""
+import time
+
 from labkit import cudart, empty, kernels, launch, ok, to_host
 
 GLOBAL = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
@@ -7,6 +9,7 @@ EXPECT = {
     "wait_outside__as_it_was": "900 cudaErrorStreamCaptureUnsupported  at  ok(cudart.cudaStreamSynchronize(stream))",
     "wait_outside__never_waits": "what it handed back",
     "wait_outside__waits_before_the_launch": "what it handed back",
+    "wait_outside__sleeps": "what it handed back",
     "wait_outside__copied_once": "what it handed back",
     "wait_outside__hands_back_host": "it must be a copy",
     "wait_outside__copy_outside": "found    a graph with scale, axpy",
@@ -73,6 +76,17 @@ def wait_outside__waits_before_the_launch(stream, y, x, host):
         ok(cudart.cudaGraphLaunch(executable, stream))
         return host.copy()
 
+    return plan, step
+
+
+def wait_outside__sleeps(stream, y, x, host):
+    """As if time were the same as having run."""
+    plan, executable = _three(stream, y, x, host)
+
+    def step():
+        ok(cudart.cudaGraphLaunch(executable, stream))
+        time.sleep(0.005)
+        return host.copy()
     return plan, step
 
 

@@ -1,5 +1,7 @@
 """Wrong answers to exercise 20, and what check() says of each. The first of each part is the program as it was given."""
-from labkit import DeviceArray, cudart, empty, kernels, launch, ok, to_host
+import numpy as np
+
+from labkit import DeviceArray, cudart, empty, kernel_params, kernels, launch, ok, to_host
 
 GLOBAL, COPY = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal, cudart.cudaMemcpyKind
 TO_DEVICE, TO_HOST, ON_DEVICE = COPY.cudaMemcpyHostToDevice, COPY.cudaMemcpyDeviceToHost, COPY.cudaMemcpyDeviceToDevice
@@ -12,6 +14,7 @@ EXPECT = {
     "repair_unjoined__side_by_side": "found    a graph with",
     "repair_unjoined__z_left_out": "found    a graph with",
     "repair_unjoined__y_and_z_exchanged": "another address",
+    "repair_unjoined__half_as_much": "expected x",
     "repair_legacy_stream__as_it_was": "found    a graph with axpy, scale",
     "repair_legacy_stream__memset_only": "found    a graph with Memset, axpy, scale",
     "repair_legacy_stream__waits_for_all": "900",
@@ -27,6 +30,7 @@ EXPECT = {
     "repair_sync_copy__copies_of_its_own": "a copy from or to another address",
     "repair_sync_copy__memory_that_goes": "a copy from or to another address",
     "repair_sync_copy__bytes_for_elements": ("a copy of no more bytes", "1 cudaErrorInvalidValue"),
+    "repair_sync_copy__memory_that_goes_by_hand": "a copy from or to another address",
     "repair_sync_copy__out_before": "found    a graph with",
     "repair_sync_copy__one_array": "expected out",
     "repair_stale_address__as_it_was": "only cudaGraph_t came back",
@@ -39,14 +43,15 @@ EXPECT = {
     "repair_stale_address__takes_all": "the pool is empty",
     "repair_stale_address__closes_itself": "given back",
     "repair_frozen_value__as_it_was": "found    a graph with axpy",
-    "repair_frozen_value__grid_of_now": "threads: count may grow",
+    "repair_frozen_value__grid_of_now": "threads of axpy_n: count may grow",
+    "repair_frozen_value__two_rows": "in one row",
     "repair_frozen_value__copy_of_count": "n of axpy_n is the buffer count",
     "repair_frozen_value__all_of_y": "found    a graph with axpy",
     "repair_frozen_value__at_once": "found    a graph with no nodes",
     "repair_frozen_value__exchanged": "another address",
     "repair_frozen_value__asks_inside": "asked to wait for a stream that is capturing",
 }
-RIGHT = ("repair_unjoined__left_first", "repair_unjoined__both_joined", "repair_legacy_stream__two_dimensions", "repair_sync_copy__default_direction",
+RIGHT = ("repair_unjoined__left_first", "repair_unjoined__copies_before", "repair_unjoined__both_joined", "repair_legacy_stream__two_dimensions", "repair_sync_copy__default_direction", "repair_sync_copy__by_hand",
          "repair_stale_address__destroys_in_close", "repair_stale_address__memory_of_the_graph", "repair_stale_address__lent_in_the_capture", "repair_frozen_value__large_grid")
 
 
@@ -140,6 +145,27 @@ def repair_unjoined__z_left_out(stream, left, right, event, w, x, y, z):
 
 def repair_unjoined__y_and_z_exchanged(stream, left, right, event, w, x, y, z):
     return _five(stream, left, right, event, w, x, z, y, lambda: _after(stream, right, event))
+
+
+def repair_unjoined__half_as_much(stream, left, right, event, w, x, y, z):
+    """y grows by 1 all the same; but x is not filled with 1."""
+    _begin(stream)
+    _run(stream, kernels.fill, x, 0.5)
+    _after(left, stream, event)
+    _run(left, kernels.axpy, y, x, 2.0)
+    _run(left, kernels.axpy, z, y, 1.0)
+    _run(stream, kernels.scale, w, 3.0)
+    _after(stream, left, event)
+    _run(stream, kernels.add, w, w, z)
+    return _end(stream)
+
+
+def repair_unjoined__copies_before(stream, left, right, event, w, x, y, z):
+    """A copy that is not captured is nobody's business."""
+    numbers = np.zeros(w.size, np.float32)
+    ok(cudart.cudaMemcpyAsync(numbers.ctypes.data, w.ptr, w.nbytes, TO_HOST, stream))
+    ok(cudart.cudaStreamSynchronize(stream))
+    return repair_unjoined__left_first(stream, left, right, event, w, x, y, z)
 
 
 def repair_unjoined__left_first(stream, left, right, event, w, x, y, z):
@@ -269,6 +295,22 @@ def repair_sync_copy__copies_of_its_own(stream, news, y, out):
 
 def repair_sync_copy__memory_that_goes(stream, news, y, out):
     return _copies(stream, news * 1, y, out)
+
+
+def _copies_by_hand(news, y, out):
+    plan = ok(cudart.cudaGraphCreate(0))
+    first = ok(cudart.cudaGraphAddMemcpyNode1D(plan, [], 0, y.ptr, news.ctypes.data, y.nbytes, TO_DEVICE))
+    then = ok(cudart.cudaGraphAddKernelNode(plan, [first], 1, kernel_params(kernels.scale, -(-y.size // 256), 256, y, 3.0, y.size)))
+    ok(cudart.cudaGraphAddMemcpyNode1D(plan, [then], 1, out.ctypes.data, y.ptr, y.nbytes, TO_HOST))
+    return plan
+
+
+def repair_sync_copy__by_hand(stream, news, y, out):
+    return _copies_by_hand(news, y, out)
+
+
+def repair_sync_copy__memory_that_goes_by_hand(stream, news, y, out):
+    return _copies_by_hand(news * 1, y, out)
 
 
 def repair_sync_copy__bytes_for_elements(stream, news, y, out):
@@ -402,6 +444,11 @@ def repair_frozen_value__as_it_was(stream, x, y, count):
 def repair_frozen_value__grid_of_now(stream, x, y, count):
     n = int(to_host(count)[0])
     return _one(stream, kernels.axpy_n, -(-n // 256), y, x, 1.0, count)
+
+
+def repair_frozen_value__two_rows(stream, x, y, count):
+    """Each element twice, side by side."""
+    return _one(stream, kernels.axpy_n, (-(-y.size // 256), 2), y, x, 1.0, count)
 
 
 def repair_frozen_value__copy_of_count(stream, x, y, count):

@@ -27,7 +27,7 @@ EXPECT = {
     "guarded__ends_only_a_good_one": "the stream is still capturing",
     "guarded__swallows": "nothing was raised",
     "guarded__returns_in_finally": "nothing was raised",
-    "guarded__finally_looks_at_the_end": "that LabError with 900",
+    "guarded__finally_looks_at_the_end": "that same exception goes on, with 900",
     "guarded__exceptions_only": "work raises OwnInterrupt: no capture is open",
     "guarded__labels_it": "that same exception goes on",
     "guarded__lab_errors_only": "no capture is open afterwards",
@@ -36,13 +36,17 @@ EXPECT = {
     "guarded__begin_unread": "work is not called",
     "guarded__tries_first": "one call of work",
     "guarded__tries_again": "one call of work",
-    "guarded__relaxed": "it was let through",
+    "guarded__relaxed": "a capture of mode Global",
+    "guarded__relaxed_thread": "it was let through",
+    "guarded__thread_local": "a capture of mode Global",
+    "guarded__takes_the_interrupt": "work raises KeyboardInterrupt: no capture",
+    "guarded__another_lab_error": "goes on, with 900",
     "guarded__runs_at_once": "one call of work",
     "guarded__empty": "one call of work",
     "guarded__exits": "SystemExit",
     "guarded__an_executable": "expected back: graph",
 }
-RIGHT = ("first_failure__other_way", "first_failure__clears_each_time", "guarded__other_way", "guarded__finally_with_care", "guarded__recovers")
+RIGHT = ("first_failure__other_way", "first_failure__by_name", "first_failure__clears_each_time", "guarded__other_way", "guarded__finally_with_care", "guarded__recovers")
 
 
 def _failed(code):
@@ -205,6 +209,15 @@ def first_failure__clears_each_time(calls):
             return name, code
 
 
+def first_failure__by_name(calls):
+    for name, call in calls:
+        code = call()[0]
+        if code.name not in ("cudaSuccess", "cudaErrorNotReady"):
+            cudart.cudaGetLastError()
+            return name, code
+    cudart.cudaGetLastError()
+
+
 def _begin(stream, mode=GLOBAL):
     ok(cudart.cudaStreamBeginCapture(stream, mode))
 
@@ -330,6 +343,50 @@ def guarded__relaxed(stream, work):
     _begin(stream, RELAXED)
     try:
         work(stream)
+    except BaseException:
+        _drop(stream)
+        raise
+    return ok(cudart.cudaStreamEndCapture(stream))
+
+
+def guarded__relaxed_thread(stream, work):
+    before = ok(cudart.cudaThreadExchangeStreamCaptureMode(RELAXED))
+    try:
+        return guarded__other_way(stream, work)
+    finally:
+        cudart.cudaThreadExchangeStreamCaptureMode(before)
+
+
+def guarded__thread_local(stream, work):
+    _begin(stream, cudart.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal)
+    try:
+        work(stream)
+    except BaseException:
+        _drop(stream)
+        raise
+    return ok(cudart.cudaStreamEndCapture(stream))
+
+
+def guarded__takes_the_interrupt(stream, work):
+    """As if an interrupt were the only thing that need not be tidied up after."""
+    _begin(stream)
+    try:
+        work(stream)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        _drop(stream)
+        raise
+    return ok(cudart.cudaStreamEndCapture(stream))
+
+
+def guarded__another_lab_error(stream, work):
+    _begin(stream)
+    try:
+        work(stream)
+    except LabError as error:
+        _drop(stream)
+        raise LabError(error.did, error.means, error.try_, error.code) from None
     except BaseException:
         _drop(stream)
         raise

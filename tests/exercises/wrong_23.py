@@ -15,8 +15,8 @@ EXPECT = {
     "step_counter__never_moves_on": "expected a graph with noise_at, advance",
     "step_counter__moves_on_first": "expected a graph with noise_at, advance",
     "step_counter__moves_on_at_the_capture": "before any launch",
-    "step_counter__by_two": "expected step = ",
-    "step_counter__by_the_step": "expected step = ",
+    "step_counter__by_two": "by of advance is 1",
+    "step_counter__by_the_step": "by of advance is 1",
     "step_counter__a_step_of_its_own": "the second argument of noise_at is the buffer step",
     "step_counter__other_stream": "expected a graph with noise_at, advance",
     "step_counter__at_once": "before any launch",
@@ -24,6 +24,8 @@ EXPECT = {
     "step_counter__side_by_side": "expected a graph with noise_at, advance",
     "step_counter__half": "n of noise_at is",
     "step_counter__one_block": "threads of noise_at",
+    "step_counter__two_rows": "in one row",
+    "step_counter__two_rows_of_noise": "in one row",
     "step_counter__ten_replays": "expected a graph with noise_at, advance",
     "step_counter__an_executable": "expected back: graph",
     "step_counter__graph_and_more": "the graph, and nothing else",
@@ -48,7 +50,8 @@ EXPECT = {
     "host_number__only_the_graph": "the graph and the function set_number",
     "host_number__wrong_way_round": "expected back: graph",
 }
-RIGHT = ("step_counter__other_way", "step_counter__more_threads", "host_number__other_way", "host_number__in_stream_order", "host_number__waits_for_all")
+RIGHT = ("step_counter__other_way", "step_counter__more_threads", "host_number__other_way", "host_number__in_stream_order", "host_number__waits_for_all",
+         "host_number__reads_the_rate_first", "host_number__named_arguments")
 
 
 def _grid(y):
@@ -131,6 +134,15 @@ def step_counter__half(stream, y, step):
 
 def step_counter__one_block(stream, y, step):
     return _record(stream, lambda: (ok(launch(stream, noise_at, 1, 256 if y.size > 256 else 2, y, step, y.size)), _move(stream, step)))
+
+
+def step_counter__two_rows(stream, y, step):
+    """Two threads add to the step."""
+    return _record(stream, lambda: (_draw(stream, y, step), ok(launch(stream, advance, (1, 2), 1, step, 1))))
+
+
+def step_counter__two_rows_of_noise(stream, y, step):
+    return _record(stream, lambda: (ok(launch(stream, noise_at, _grid(y), (256, 2), y, step, y.size)), _move(stream, step)))
 
 
 def step_counter__ten_replays(stream, y, step):
@@ -311,6 +323,21 @@ def host_number__only_the_graph(stream, y, x, rate, cell):
 
 def host_number__wrong_way_round(stream, y, x, rate, cell):
     return _put(stream, cell), _graph(stream, y, x, rate, cell)
+
+
+def host_number__reads_the_rate_first(stream, y, x, rate, cell):
+    """A copy that is not captured is nobody's business."""
+    number = np.zeros(1, np.float32)
+    ok(cudart.cudaMemcpyAsync(number.ctypes.data, rate.ptr, 4, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost, stream))
+    ok(cudart.cudaStreamSynchronize(stream))
+    return _graph(stream, y, x, rate, cell), _put(stream, cell)
+
+
+def host_number__named_arguments(stream, y, x, rate, cell):
+    def work():
+        ok(cudart.cudaMemcpyAsync(stream=stream, kind=UP, count=np.int64(4), src=cell.ctypes.data, dst=rate.ptr))
+        _add(stream, y, x, rate)
+    return _record(stream, work), _put(stream, cell)
 
 
 class _Setter:

@@ -18,6 +18,10 @@ EXPECT = {
     "two_layers__by_numpy": "to_host",
     "two_layers__captures_itself": "With a network",
     "two_layers__not_on_the_stream": "found    a graph with no nodes",
+    "two_layers__sizes_changed_about": "a graph that stays within its buffers",
+    "captured__behind_the_end": ("bytes from net.", "1 cudaErrorInvalidValue"),
+    "captured__from_the_last_row": ("a copy from or to another address", "1 cudaErrorInvalidValue"),
+    "captured__destroyed": "a graph that the function has destroyed",
     "captured__layers_only": "expected a graph with",
     "captured__no_copy_back": "expected a graph with",
     "captured__all_rows": "which stay as they are",
@@ -32,6 +36,12 @@ EXPECT = {
     "inference__captures_and_updates": "launches a graph that is ready and no kernels",
     "inference__view": "which later ones do not change",
     "inference__does_not_wait": "expected answer[",
+    "inference__fills_after_the_launch": "expected answer[",
+    "inference__reads_before_the_wait": "expected answer[",
+    "inference__in_a_stream_of_its_own": "every launch in the stream that was given",
+    "inference__instantiates_each_time": "an executable that is there is launched",
+    "inference__rebuilds_by_hand": "an executable that is there is launched",
+    "inference__destroys_at_once": "was given the handle of a destroyed executable",
     "inference__by_numpy": "on the GPU",
     "inference__weights_of_the_first_day": "expected answer[",
     "inference__no_input": "expected answer[",
@@ -46,14 +56,17 @@ EXPECT = {
     "new_weights__new_buffers": "other buffers in net",
     "new_weights__freed_and_new": "other buffers in net",
     "new_weights__numpy_in_net": "other buffers in net",
+    "new_weights__does_not_wait": "from pinned memory that changed",
+    "new_weights__in_a_stream_of_its_own": "so with the old weights",
+    "new_weights__in_the_default_stream": "so with the old weights",
     "new_weights__first_only": "net.out[",
     "new_weights__second_only": "net.hidden[",
     "new_weights__transposed": "net.hidden[",
     "new_weights__elements_for_bytes": "net.hidden[",
     "new_weights__adds": "net.hidden[",
 }
-RIGHT = ("two_layers__other_way", "captured__other_way", "captured__by_hand", "inference__pads", "inference__size_in_memory", "inference__kept_in_a_list",
-         "new_weights__other_way", "new_weights__waits_first")
+RIGHT = ("two_layers__other_way", "captured__other_way", "captured__by_hand", "inference__pads", "inference__size_in_memory", "inference__kept_in_a_list", "inference__grows",
+         "inference__memory_of_its_own", "new_weights__through_pinned_memory", "new_weights__waits_first")
 
 
 def _blocks(floats):
@@ -142,6 +155,26 @@ def _record(stream, *steps):
 
 def _all(stream, net, rows):
     return _record(stream, lambda: _up(stream, net, rows), lambda: _dense(stream, net, rows), lambda: _down(stream, net, rows))
+
+
+def two_layers__sizes_changed_about(stream, net, rows):
+    """The second layer makes rows of net.middle floats, where there is room for rows of net.cols. (Or reads past the end.)"""
+    ok(launch(stream, kernels.dense, _blocks(rows * net.middle), 256, net.hidden, net.x, net.w1, net.most, net.middle, net.inner, 1))
+    ok(launch(stream, kernels.dense, _blocks(rows * net.middle), 256, net.out, net.hidden, net.w2, net.most, 2 * net.cols, 2 * net.middle, 0))
+
+
+def captured__behind_the_end(stream, net, rows):
+    return _record(stream, lambda: _up(stream, net, 2 * net.most), lambda: _dense(stream, net, rows), lambda: _down(stream, net, rows))
+
+
+def captured__from_the_last_row(stream, net, rows):
+    return _record(stream, lambda: _up(stream, net, rows, source=net.host_in[-1:]), lambda: _dense(stream, net, rows), lambda: _down(stream, net, rows))
+
+
+def captured__destroyed(stream, net, rows):
+    made = _all(stream, net, rows)
+    ok(cudart.cudaGraphDestroy(made))
+    return made
 
 
 def captured__layers_only(stream, net, rows):
@@ -250,6 +283,97 @@ def inference__view(stream, net):
 def inference__does_not_wait(stream, net):
     ready = {}
     return lambda batch: _served(stream, net, ready, batch, wait=False).copy()
+
+
+def inference__fills_after_the_launch(stream, net):
+    """Right where the GPU is slow to begin."""
+    ready = {}
+
+    def infer(batch):
+        rows = len(batch)
+        if rows not in ready:
+            ready[rows] = ok(cudart.cudaGraphInstantiate(_all(stream, net, rows), 0))
+        ok(cudart.cudaGraphLaunch(ready[rows], stream))
+        net.host_in[:rows] = batch
+        _wait(stream)
+        return net.host_out[:rows].copy()
+    return infer
+
+
+def inference__reads_before_the_wait(stream, net):
+    """Right where the GPU is fast."""
+    ready = {}
+
+    def infer(batch):
+        answer = _served(stream, net, ready, batch, wait=False).copy()
+        _wait(stream)
+        return answer
+    return infer
+
+
+def inference__in_a_stream_of_its_own(stream, net):
+    ready, own = {}, ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+    return lambda batch: _served(own, net, ready, batch).copy()
+
+
+def inference__instantiates_each_time(stream, net):
+    graphs = {}
+
+    def infer(batch):
+        rows = len(batch)
+        if rows not in graphs:
+            graphs[rows] = _all(stream, net, rows)
+        return _served(stream, net, {rows: ok(cudart.cudaGraphInstantiate(graphs[rows], 0))}, batch).copy()
+    return infer
+
+
+def inference__rebuilds_by_hand(stream, net):
+    return lambda batch: _served(stream, net, {len(batch): ok(cudart.cudaGraphInstantiate(captured__by_hand(stream, net, len(batch)), 0))}, batch).copy()
+
+
+def inference__destroys_at_once(stream, net):
+    ready = {}
+
+    def infer(batch):
+        answer = _served(stream, net, ready, batch).copy()
+        ok(cudart.cudaGraphExecDestroy(ready[len(batch)]))
+        return answer
+    return infer
+
+
+def inference__grows(stream, net):
+    """One executable, for the most rows that have come so far; the one before is destroyed."""
+    made = {}
+
+    def infer(batch):
+        rows = len(batch)
+        if not made or max(made) < rows:
+            for executable in made.values():
+                ok(cudart.cudaGraphExecDestroy(executable))
+            made.clear()
+        if not made:
+            plan = _all(stream, net, rows)
+            made[rows] = ok(cudart.cudaGraphInstantiate(plan, 0))
+            ok(cudart.cudaGraphDestroy(plan))
+        net.host_in[:rows] = batch
+        ok(cudart.cudaGraphLaunch(next(iter(made.values())), stream))
+        ok(cudart.cudaDeviceSynchronize())
+        return net.host_out[:rows].copy()
+    return infer
+
+
+def inference__memory_of_its_own(stream, net):
+    """The batch goes up by a copy before the launch; the graph has the layers only, and the answer is fetched after them."""
+    ready = {}
+
+    def infer(batch):
+        rows = len(batch)
+        if rows not in ready:
+            ready[rows] = ok(cudart.cudaGraphInstantiate(_record(stream, lambda: _dense(stream, net, rows)), 0))
+        ok(cudart.cudaMemcpyAsync(net.x.ptr, batch.ctypes.data, batch.nbytes, UP, stream))
+        ok(cudart.cudaGraphLaunch(ready[rows], stream))
+        return to_host(net.out, stream).reshape(net.most, net.cols)[:rows].copy()
+    return infer
 
 
 def _numpy(net, batch, w1, w2):
@@ -440,9 +564,32 @@ def new_weights__adds(stream, net, w1, w2):
         copy_in(buffer, to_host(buffer) + weights.reshape(-1))
 
 
-def new_weights__other_way(stream, net, w1, w2):
+def new_weights__does_not_wait(stream, net, w1, w2):
+    for buffer, weights in ((net.w1, w1), (net.w2, w2)):
+        ok(cudart.cudaMemcpyAsync(buffer.ptr, weights.ctypes.data, buffer.nbytes, UP, stream))
+
+
+def new_weights__in_a_stream_of_its_own(stream, net, w1, w2):
+    own = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+    _copy(own, net.w1, w1, net.w1.nbytes)
+    _copy(own, net.w2, w2, net.w2.nbytes)
+    ok(cudart.cudaStreamDestroy(own))
+
+
+def new_weights__in_the_default_stream(stream, net, w1, w2):
+    """It waits for its own copies, and for nothing that stream has to do."""
     copy_in(net.w1, w1)
     copy_in(net.w2, w2)
+
+
+def new_weights__through_pinned_memory(stream, net, w1, w2):
+    """One piece of pinned memory in between; the arrays are read at once, and only that memory has to stay."""
+    for buffer, weights in ((net.w1, w1), (net.w2, w2)):
+        address = ok(cudart.cudaMallocHost(buffer.nbytes))
+        ok(cudart.cudaMemcpy(address, weights.ctypes.data, buffer.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToHost))
+        ok(cudart.cudaMemcpyAsync(buffer.ptr, address, buffer.nbytes, UP, stream))
+        _wait(stream)
+        ok(cudart.cudaFreeHost(address))
 
 
 def new_weights__waits_first(stream, net, w1, w2):
