@@ -144,14 +144,15 @@ def launch(made, stream):
     if any(job.kind == "Memcpy" for job in steps):
         host_writes = any(job.host or job.kind == "Memcpy" and job.direction[1] == "host" for job in steps)
         steps = tuple([job.at_launch(host_writes) if job.kind == "Memcpy" else job for job in steps])
-    needs, before = made.memory, ()
+    needs, before, freed = made.memory, (), ()
     if needs:
+        freed = [block.freed for block in needs.allocates if not block.freed_async]      # by cudaFree: the call did not wait
         before = tuple([Free(block) for block in needs.check(made.flags)])
         needs.take(stream)
     records = [job for job in steps if job.kind == "EventRecord"]
     waits = [job.event.op for job in steps if job.kind == "WaitEvent"]
     marks = {}
-    op = streams.push(stream, lambda: _run(before + steps, marks), any(job.host for job in steps), [made.last, *waits])
+    op = streams.push(stream, lambda: _run(before + steps, marks), any(job.host for job in steps), [made.last, *waits, *freed])
     op.light = all(job.kind in LIGHT for job in steps)
     made.last = op
     if needs:

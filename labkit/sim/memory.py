@@ -25,7 +25,7 @@ class Block:
 
     def __init__(self, start, size, room, kind, data=None, region=None):
         self.start, self.size, self.room, self.kind, self._data, self.region = start, size, room, kind, data, region
-        self.owned = self.live = False
+        self.owned = self.live = self.ended = False
         self.freed, self.freed_async = None, False      # the op that frees it, and was that cudaFreeAsync
         self.turn = 0                           # which of its owners in turn this is
         self.pages = ()                         # the pages that graph memory holds for it
@@ -39,10 +39,17 @@ class Block:
 
     def begin(self):
         """What an allocation does when it runs."""
+        if self.ended:
+            return
         if self.region is not None and not self.live:
             with world.lock:
                 self.region.live.add(self)
         self.live = True
+
+    def end(self):
+        """The memory is gone for good, also for an allocation that is still to run."""
+        self.ended = True
+        self.release()
 
     def release(self):
         """What free does when it runs."""

@@ -103,15 +103,18 @@ def allocate(size, kind):
 
 
 def free(address, kinds=("device", "async", "graph")):
-    """Free waits for the whole device, so that no work still uses the memory. Null is nothing to free. Only where it frees memory
-    of a pool do pools give back pages."""
+    """Free waits for the whole device, so that no work still uses the memory; but not where the memory is a graph's or a pool's. A
+    graph's stays as it is for what is under way, a pool's is gone at once, and then pools give back pages. Null is nothing to free."""
     if address == 0:
         return []
     block = memory.owned_at(address, kinds)
     pools.check_free(block)
-    op = engine.Op(block.release, streams.everything())
+    op = engine.Op(block.end, ()) if block.kind == "async" else engine.Op(block.release, streams.everything())
+    op.light = block.kind == "graph"
     streams.orphan(op)
     memory.give_back(block, op)
+    if block.kind == "graph":
+        return []
     return pools.waited([op], op) if block.kind == "async" else [op]
 
 

@@ -20,7 +20,7 @@ CHAPTERS = ("capture_begin_end", "capture_modes", "fork_join", "events", "memory
             "graphs", "executable", "host_functions", "handles",
             "node_updates", "node_kinds", "event_and_child_updates", "known_nodes", "prepared_parameters", "update_order", "enabled",
             "graph_setters", "whole_update", "whole_update_shapes", "after_update", "memory_updates",
-            "graph_memory", "graph_memory_places", "shared_pages", "memory_nodes", "memory_across_graphs", "auto_free", "pools", "pool_places", "pool_ends",
+            "graph_memory", "graph_memory_places", "shared_pages", "memory_nodes", "memory_across_graphs", "auto_free", "frees_that_wait", "pools", "pool_places", "pool_ends",
             "current_pool", "memory_bad_input", "freed_memory", "broken_context", "user_objects", "clinic")
 SCENARIOS = {}
 PATIENCE = 10.0  # seconds that a step in another thread may take

@@ -271,6 +271,10 @@ breaks("used is rounded", "pool.py", "Used memory counts what was asked for.",
        "self._set(USED, self.values[USED] + size)", "self._set(USED, self.values[USED] + room)", "one_allocation_of_a_pool")
 breaks("cudaFree is counted", "pool.py", "cudaFree leaves a pool's memory counted as used.",
        "if stream is not None:\n            self._set(USED", "if True:\n            self._set(USED", "cuda_free_of_a_pools_memory")
+breaks("cudaFree waits for a graph's memory", "transfer.py", "cudaFree of a graph's memory does not wait.",
+       'if block.kind == "graph":\n        return []', "", "what_cuda_free_waits_for")
+breaks("cudaFree waits for a pool's memory", "transfer.py", "cudaFree of a pool's memory does not wait.",
+       'engine.Op(block.end, ()) if block.kind == "async" else', "", "what_cuda_free_waits_for")
 breaks("no threshold", "pool.py", "A wait keeps what is below the release threshold.",
        "reserved > (self.values[THRESHOLD] if self.alive else 0)", "reserved > 0", "the_release_threshold")
 breaks("a trim takes a page more", "pool.py", "A trim to n bytes keeps n bytes reserved.",
