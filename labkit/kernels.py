@@ -7,6 +7,7 @@ own: NVRTC compiles the text, `cudaLibraryLoadData` loads it, `cuLaunchKernel` q
 
 On the simulator the twin runs in place of the compiled text: `twin(i, *args)`, where `i` holds
 the global thread index of every thread of the launch, and a pointer is indexed like an array.
+The index is that of x, blockIdx.x * blockDim.x + threadIdx.x; with sizes in y or z the twin runs again.
 """
 import ctypes
 import threading

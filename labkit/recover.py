@@ -30,7 +30,7 @@ def recover(*streams):
         streams = list({int(s): s for s in found}.values())
     listening = sys.modules.get("labkit.labs.listening")
     if listening:                                         # an interrupted check() may have left its ears on cudart
-        listening.put_back()
+        listening.mend()
     ended = 0
     for stream in streams:
         try:

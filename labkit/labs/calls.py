@@ -125,7 +125,7 @@ class Calls:
         if name in _INSTANTIATE:
             count, wrong = self._looked_at(given)
             if wrong:
-                raise LabError("The graph that is to become an executable would write where it may not.", wrong, "Launch no more than there is.")
+                raise LabError("The graph that is to become an executable would go wrong.", wrong, "Look at its nodes and edges.")
         result = call()
         if int(result[0]) == 0:
             self._note(name, first, count, given, result)

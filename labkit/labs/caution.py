@@ -7,6 +7,7 @@ from labkit.cases.bench import Trouble
 from labkit.errors import ok
 from labkit.kernels import launch
 from labkit.labs.kernels import occupy
+from labkit.labs.shapes import Found
 from labkit.labs.listening import listening
 from labkit.readback import names
 from labkit.update import launched
@@ -98,3 +99,11 @@ def captured(t, work):
     ok(cudart.cudaStreamBeginCapture(t.stream, GLOBAL))
     work(t.stream)
     return t.own(ok(cudart.cudaStreamEndCapture(t.stream)))
+
+
+def side_by_side(graph):
+    """None, or in words which two nodes of a graph do not wait for one another, where each needs what the last one wrote."""
+    found = Found(graph)
+    count = len(found.labels)
+    pair = next(((a, b) for a in range(count) for b in range(a + 1, count) if b not in found.paths[a] and a not in found.paths[b]), None)
+    return pair and f"Two of its nodes, {found.labels[pair[0]]} and {found.labels[pair[1]]}, run side by side: neither waits for the other."

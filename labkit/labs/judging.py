@@ -20,10 +20,11 @@ import textwrap
 
 import numpy as np
 
+from labkit.backend import cudart
 from labkit.cases.bench import Bench, Trouble
 from labkit.errors import LabError
 from labkit.labs import shapes, speed
-from labkit.labs.listening import listening, put_back, unchanged
+from labkit.labs.listening import listening, one_at_a_time, unchanged
 
 SIZES = (4, 1000, 2048)
 _CAPTURES = ("cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cudaStreamDestroy")
@@ -170,10 +171,19 @@ def untouched(function):
     return all(isinstance(line, ast.Pass) or isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) for line in body)
 
 
+@one_at_a_time
 def judge(part, answer, seed=None):
     """(None or the Trouble, notes) of an answer. Raises LabError only where the check itself could not be prepared."""
+    _, mode = cudart.cudaThreadExchangeStreamCaptureMode(cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal)
+    try:
+        return _judge(part, answer, seed)
+    finally:
+        if mode is not None:
+            cudart.cudaThreadExchangeStreamCaptureMode(mode)
+
+
+def _judge(part, answer, seed):
     notes = []
-    put_back()                  # what an interrupted check has left
     for size, number in part.tries(seed):
         try:
             t = Try(size, number, notes)

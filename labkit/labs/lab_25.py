@@ -7,6 +7,7 @@ from labkit.arrays import to_host
 from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.labs.calls import Calls, kernels_launched
+from labkit.labs.caution import side_by_side
 from labkit.labs.held import hasty, held, wrapped
 from labkit.labs.judging import Lab
 from labkit.labs.memory import copies
@@ -116,7 +117,7 @@ def inference(t, answer):
     net = network(t)
     kept = [batch_of(t, net, t.size)]                          # batches stay alive: a graph may have got the address of one
     in_a_plain_stream(t, net, kept[0])
-    calls = Calls(t)
+    calls = Calls(t, look=side_by_side)
     infer = t.parts_of(calls.run(answer, t.stream, net), "function")
     sizes, come, answers = some_rows(t), set(), []
     for k, rows in enumerate([*sizes[:2], *sizes[:2], *sizes[2:], *sizes[::-1], sizes[0]]):

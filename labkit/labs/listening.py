@@ -6,9 +6,14 @@ Heard is what is written as cudart.name(...), and what the function's own module
 import contextlib
 import functools
 import inspect
+import sys
+import threading
 
 from labkit.backend import cudart
+from labkit.errors import LabError
 
+PATIENCE = 300          # seconds that a check waits for one in another thread
+_turn = threading.RLock()
 _exchanged = []         # (namespace, name, what stood there): what is still to be put back, oldest first
 
 
@@ -32,18 +37,63 @@ def _spaces(function):
     """The namespaces in which a function's names are looked up."""
     while isinstance(function, functools.partial):
         function = function.func
-    found = inspect.unwrap(function) if callable(function) else function
-    found = found if hasattr(found, "__globals__") else getattr(found, "__func__", None) or getattr(type(found), "__call__", None)
-    spaces = getattr(found, "__globals__", None)
+    try:
+        found = inspect.unwrap(function) if callable(function) else function
+        found = found if hasattr(found, "__globals__") else getattr(found, "__func__", None) or getattr(type(found), "__call__", None)
+        spaces = getattr(found, "__globals__", None)
+    except Exception:                   # it may be an object of any kind
+        spaces = None
     return [vars(cudart)] + ([spaces] if isinstance(spaces, dict) and spaces is not vars(cudart) else [])
 
 
 def put_back(count=0):
-    """Undo exchanges until only so many are left: all of them, before anything new is heard."""
+    """Undo exchanges until only so many are left."""
     while len(_exchanged) > count:
         space, name, stood = _exchanged[-1]
         space[name] = stood
         _exchanged.pop()
+
+
+def _nested():
+    """Whether this thread is in the middle of a check: an answer may call check() or recover() itself."""
+    frame, seen = sys._getframe(2), 0
+    while frame is not None:
+        seen += frame.f_code is _alone.__code__
+        frame = frame.f_back
+    return seen > 0
+
+
+def _alone(function, args):
+    return function(*args)
+
+
+def mend():
+    """Put back what an interrupted check has left; nothing while one is under way."""
+    if _turn.acquire(blocking=False):
+        try:
+            if not _nested():
+                put_back()
+        finally:
+            _turn.release()
+
+
+def one_at_a_time(function):
+    """A decorator: calls from several threads wait for each other, and each begins with nothing exchanged."""
+    @functools.wraps(function)
+    def turn(*args):
+        if not _turn.acquire(timeout=PATIENCE):
+            raise LabError("Another check is still running in this process.", f"A check waits for it {PATIENCE} seconds.", "Let it end, or restart the kernel.")
+        try:
+            mend()
+            return _alone(function, args)
+        finally:
+            _turn.release()
+    return turn
+
+
+def _cudas(call):
+    """CUDA's own function under one that tells."""
+    return getattr(call, "cudas", call)
 
 
 @contextlib.contextmanager
@@ -58,15 +108,17 @@ def listening(names, heard, function=None):
         @functools.wraps(call, updated=())
         def told(*args, **named):
             if not lasts:                     # kept under another name, and called after that: whoever listens now is told
-                return getattr(cudart, name)(*args, **named)
+                now = getattr(cudart, name)
+                return (call if now is told else now)(*args, **named)
             return heard(name, functools.partial(call, *args, **named), in_order(name, args, named))
+        told.cudas = _cudas(call)
         return told
-    known, count = {id(inspect.unwrap(call)): name for name, call in before.items()}, len(_exchanged)
+    known, count = {id(one): name for name, call in before.items() for one in (call, _cudas(call))}, len(_exchanged)
     told = {name: exchanged(name, call) for name, call in before.items()}
     try:
         for space in _spaces(function):
             for alias, value in list(space.items()):
-                name = known.get(id(inspect.unwrap(value))) if callable(value) else None
+                name = known.get(id(value))
                 if name is not None:
                     _exchanged.append((space, alias, value))
                     space[alias] = told[name]

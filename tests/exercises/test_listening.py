@@ -1,9 +1,11 @@
 """What the judges hear of an answer's calls, whatever it calls them by; and that nothing of it stays."""
 import functools
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import pytest
 
-from labkit import cudart, launch, kernels, ok, recover
+from labkit import cudart, kernels, labs, launch, ok, recover
 from labkit.labs import judging, listening
 from labkit.labs.calls import Calls, following
 
@@ -83,7 +85,7 @@ def test_nothing_that_was_exchanged_stays(t):
     assert {name: value for name, value in vars(cudart).items() if name in before} == before and globals() == here
 
 
-@pytest.mark.parametrize("mend", [listening.put_back, recover], ids=["the next check", "recover"])
+@pytest.mark.parametrize("mend", [listening.mend, recover], ids=["the next check", "recover"])
 def test_what_an_interrupt_left_is_put_back(mend, capsys):
     before, here = cudart.cudaGraphLaunch, go
     ears = listening.listening(("cudaGraphLaunch",), lambda name, call, given: call(), by_alias)
@@ -116,3 +118,67 @@ def test_a_stream_that_the_answer_destroyed_is_not_asked(t):
         ok(cudart.cudaGraphDestroy(ok(end(stream))))
         ok(cudart.cudaStreamDestroy(stream))
     t.run(tidies)
+
+
+def _replay_that(first):
+    """A right answer to replay that does something odd first."""
+    def replay(stream, graph, times):
+        first()
+        executable = ok(cudart.cudaGraphInstantiate(graph, 0))
+        for _ in range(times):
+            ok(cudart.cudaGraphLaunch(executable, stream))
+        ok(cudart.cudaStreamSynchronize(stream))
+        ok(cudart.cudaGraphExecDestroy(executable))
+    return replay
+
+
+def _right(answer):
+    return judging.judge(labs.parts()["replay"], answer)[0]
+
+
+def test_an_answer_may_call_recover(capsys):
+    before = cudart.cudaGraphLaunch
+    for _ in range(2):
+        assert _right(_replay_that(recover)) is None
+    assert cudart.cudaGraphLaunch is before
+
+
+def test_an_answer_that_calls_a_check_harms_no_later_one():
+    before = cudart.cudaGraphLaunch
+    assert "found:    30" in _right(_replay_that(lambda: _right(_replay_that(lambda: None)))).text         # they were made while it ran
+    assert cudart.cudaGraphLaunch is before
+    assert _right(_replay_that(lambda: None)) is None
+
+
+def test_checks_in_several_threads_wait_for_each_other():
+    before = cudart.cudaGraphLaunch
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: _right(_replay_that(lambda: None)), range(9))) == [None] * 9
+    assert cudart.cudaGraphLaunch is before
+
+
+class Everything:
+    """An object that has every attribute, itself."""
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self):
+        return self
+
+
+@pytest.mark.parametrize("odd", [mock.call, Everything()], ids=["unittest.mock.call", "a proxy"])
+def test_what_else_the_notebook_holds_does_not_matter(odd):
+    globals()["odd"] = odd
+    try:
+        assert _right(_replay_that(lambda: None)) is None
+    finally:
+        del globals()["odd"]
+
+
+def test_the_mode_of_the_thread_is_as_it_was(capsys):
+    relaxed = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
+    before = ok(cudart.cudaThreadExchangeStreamCaptureMode(relaxed))
+    try:
+        assert _right(_replay_that(lambda: None)) is None
+    finally:
+        assert ok(cudart.cudaThreadExchangeStreamCaptureMode(before)) == relaxed

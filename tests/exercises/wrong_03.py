@@ -26,7 +26,7 @@ EXPECT = {
     "n_times__graph_left": "1 graph not destroyed",
     "n_times__executable_left": "1 executable not destroyed",
     "n_times__destroys_in_the_loop": "destroyed executable",
-    "n_times__too_many_elements": "would write where it may not",
+    "n_times__too_many_elements": "would go wrong",
     "n_times__memset_too": "expected y",
     "n_times__two_kernels": "one kernel in the graph",
     "n_times__default_stream": "in another stream",

@@ -31,6 +31,8 @@ EXPECT = {
     "captured__one_size": "net.host_out",
     "captured__instantiated": "expected back: graph",
     "captured__left_open": "left a capture open",
+    "inference__input_beside_the_layers": "run side by side",
+    "inference__layers_side_by_side": "run side by side",
     "inference__plain_stream": "launches a graph that is ready and no kernels",
     "inference__captures_each_time": "launches a graph that is ready and no kernels",
     "inference__captures_and_updates": "launches a graph that is ready and no kernels",
@@ -258,6 +260,45 @@ def inference__plain_stream(stream, net):
         _wait(stream)
         return net.host_out[:rows].copy()
     return infer
+
+
+def _forked(stream, net, first, beside):
+    """Serves with graphs in which one piece of work is on a stream of its own, joined before the copy back."""
+    ready, side, event = {}, ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking)), ok(cudart.cudaEventCreate())
+
+    def infer(batch):
+        rows = len(batch)
+        if rows not in ready:
+            ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+            first(rows)
+            ok(cudart.cudaEventRecord(event, stream))
+            ok(cudart.cudaStreamWaitEvent(side, event, 0))
+            beside(side, rows)
+            ok(cudart.cudaEventRecord(event, side))
+            ok(cudart.cudaStreamWaitEvent(stream, event, 0))
+            _down(stream, net, rows)
+            plan = ok(cudart.cudaStreamEndCapture(stream))
+            ready[rows] = ok(cudart.cudaGraphInstantiate(plan, 0))
+            ok(cudart.cudaGraphDestroy(plan))
+        net.host_in[:rows] = batch
+        ok(cudart.cudaGraphLaunch(ready[rows], stream))
+        _wait(stream)
+        return net.host_out[:rows].copy()
+    return infer
+
+
+def inference__input_beside_the_layers(stream, net):
+    def beside(side, rows):
+        _up(side, net, rows)
+        _dense(stream, net, rows)
+    return _forked(stream, net, lambda rows: None, beside)
+
+
+def inference__layers_side_by_side(stream, net):
+    def beside(side, rows):
+        ok(launch(stream, kernels.dense, -(-rows * net.middle // 256), 256, net.hidden, net.x, net.w1, rows, net.inner, net.middle, 1))
+        ok(launch(side, kernels.dense, -(-rows * net.cols // 256), 256, net.out, net.hidden, net.w2, rows, net.middle, net.cols, 0))
+    return _forked(stream, net, lambda rows: _up(stream, net, rows), beside)
 
 
 def inference__captures_each_time(stream, net):
