@@ -25,11 +25,11 @@ SHOWN = 2_000          # characters that a part may print
 
 
 def cells(path):
-    """[(number, source)] of the code cells of a notebook file, numbers from 1 over all its cells. Raises LabError for what is no notebook."""
+    """[(number, source)] of the code cells of a notebook file, numbers from 1 over these. Raises LabError for what is no notebook."""
     try:
         found = json.loads((workcopy.read(path) or b"").decode("utf-8-sig"))["cells"]
-        return [(k, cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]))
-                for k, cell in enumerate(found, 1) if cell["cell_type"] == "code"]
+        found = [cell["source"] for cell in found if cell["cell_type"] == "code"]
+        return [(k, source if isinstance(source, str) else "".join(source)) for k, source in enumerate(found, 1)]
     except OSError as no:
         raise LabError(f"labkit could not read {Path(path).name}: {why(no)}.", "The check runs the notebook as it is saved.", "Save it in work/exercises/, then check again.") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -37,12 +37,12 @@ def cells(path):
 
 
 def run(path):
-    """(names that the cells left, [what went wrong, a line each])."""
+    """(names that the cells left, [(what went wrong, in a line; the cell)])."""
     names, wrong = {"__name__": "__main__", "display": lambda *things, **how: None}, []
     for number, source in cells(path):
         if only_asks(source):
             continue
-        name = f"<cell {number}>"
+        name = f"<code cell {number}>"
         source = _plain(source)
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         try:
@@ -50,8 +50,10 @@ def run(path):
                 exec(compile(source, name, "exec"), names)
         except BaseException as error:           # KeyboardInterrupt too: nobody can interrupt this process but the cell itself
             where = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
-            line = f", in `{where[-1].line}`" if where and where[-1].line else f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-            wrong.append(f"cell {number} raised {words(error)}{line}")
+            said, line = words(error), f", in `{where[-1].line}`" if where and where[-1].line else ""
+            if isinstance(error, SyntaxError) and error.filename == name:
+                said, line = f"{type(error).__name__}: {error.msg}", f", in line {error.lineno}" + f": `{(error.text or '').strip()}`" * bool(error.text)
+            wrong.append((f"code cell {number} raised {said}{line}", source))
     return names, wrong
 
 
@@ -101,19 +103,24 @@ def main(path):
     own = dict(vars(builtins))
     names, wrong = run(path)
     vars(builtins).update(own)                   # a cell may have given print another meaning
-    for line in wrong:
+    for line, _ in wrong:
         print(line)
-    verdicts = [_judge(part, names.get(part.name)) for part in lab.parts.values()]
+    verdicts = [_judge(part, names.get(part.name), [source for _, source in wrong]) for part in lab.parts.values()]
     return all(verdicts)
 
 
-def _judge(part, answer):
-    """Whether a part is right; where its check could not be prepared, that is said, and the next part is judged."""
+def _judge(part, answer, broken):
+    """Whether a part is right. broken: cells that raised; where its check could not be prepared, that is said, and the next part is judged."""
     try:
-        return bool(exercise.check_part(part, answer, terminal=True, aside=_bounded()))
+        return bool(exercise.check_part(part, answer, terminal=True, aside=_bounded(), missing=_missing(part, broken)))
     except LabError as no:
         print(f"{part.lab.number} {part.name}: not judged.\n{no}")
         return False
+
+
+def _missing(part, broken):
+    """Why no function of a part's name may be there."""
+    return "The error above is why." if any(f"def {part.name}" in source for source in broken) else "No cell of the notebook, as it is saved, defines it."
 
 
 def finish(path):

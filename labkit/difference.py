@@ -9,7 +9,7 @@ from labkit.pairing import together
 
 MOST, FEW, TALLEST = 40, 10, 10      # nodes in one picture; around a few that differ in a large graph; inches of both panels
 _NEW = {"fill": "#DDEFE6", "ink": PALETTE["update"], "width": 2.4}
-_GONE = {"ink": PALETTE["stream"], "width": 2, "line": (0, (3, 2))}
+GONE = {"ink": PALETTE["stream"], "width": 2, "line": (0, (3, 2))}
 _HERE = {"fill": "#FFE08A", "ink": "#B3261E", "width": 3}
 
 
@@ -74,7 +74,7 @@ class Both:
             elif d.what.startswith("edge"):
                 side = 0 if d.new is None else 1
                 edge = tuple(self.at[side][i] for i in d.new or d.old)
-                self.looks[side][edge] = (_GONE, _NEW)[side]
+                self.looks[side][edge] = (GONE, _NEW)[side]
                 self.touched.update(edge)
             elif d.new is None:
                 self._mark(0, self.at[0][d.old], ["– removed"])
@@ -82,7 +82,7 @@ class Both:
                 self._mark(1, self.at[1][d.new], ["+ added"] if d.old is None else d.words)
 
     def _mark(self, side, k, words):
-        self.looks[side][k] = (_GONE, _NEW)[side]
+        self.looks[side][k] = (GONE, _NEW)[side]
         self.more[side].setdefault(k, []).extend(words)
         self.touched.add(k)
 

@@ -50,11 +50,11 @@ def check(answer=None):
     return verdicts[0] if len(verdicts) == 1 else Verdicts(verdicts)
 
 
-def check_part(part, function, terminal=False, aside=contextlib.nullcontext()):
-    """Judge what stands under a part's name, print and keep the verdict, and return it. None: no function of that name is there. aside: what surrounds the judging alone."""
+def check_part(part, function, terminal=False, aside=contextlib.nullcontext(), missing="Run the cell that defines it."):
+    """Judge what stands under a part's name, print and keep the verdict, and return it. None: no function of that name is there. aside: what surrounds the judging alone. missing: said of no function."""
     _latest[:] = [part]
     with aside:
-        verdict = judged(part, function, terminal=terminal)
+        verdict = judged(part, function, terminal=terminal, missing=missing)
     untouched = is_untouched(function)
     print(verdict.text(untouched, terminal))
     kept.note(part, verdict.solved)

@@ -46,11 +46,11 @@ def answers(made):
     return callable(made) and not issubclass(type(made), type)
 
 
-def judged(part, answer, seed=None, terminal=False):
+def judged(part, answer, seed=None, terminal=False, missing="Run the cell that defines it."):
     """A Verdict for what stands under the part's name."""
     if not answers(answer):
         got = "there is no function of that name" if answer is None else f"{part.name} is {'a class' if callable(answer) else f'of type {type(answer).__name__}'} now"
-        trouble, notes = judging.Trouble(f"expected: a function {part.name}\n  found: {got}. Run the cell that defines it."), []
+        trouble, notes = judging.Trouble(f"expected: a function {part.name}\n  found: {got}. {missing if answer is None else 'Run the cell that defines it.'}"), []
     else:
         trouble, notes = _tried(part, answer, seed, terminal)
     return Verdict(part, trouble, notes, [size for size, _ in part.tries(seed)])

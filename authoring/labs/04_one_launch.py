@@ -47,8 +47,8 @@ check(one_launch)
 # ## Part 2: in pieces
 #
 # `steps` is a list of functions. Each, called as `step(stream)`, queues one kernel. No graph may have more than `most` nodes.
-# Return a list of executables that, launched one after another, do all steps in order: as few executables as can be. With 7
-# steps and `most` 3 these are three. Nothing may run yet. Destroy the graphs.
+# Return a list of executables that, launched one after another, do all steps in order, in each graph too: as few as can be, three for
+# 7 steps and `most` 3. Nothing may run yet. Destroy the graphs.
 
 # %%
 def in_pieces(stream, steps, most):

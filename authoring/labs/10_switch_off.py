@@ -49,7 +49,7 @@ check(only_one)
 # | `"Memset"` | sets all bytes of its buffer to a value |
 # | `"Memcpy"` | copies all of `source`, a DeviceArray, device to device |
 #
-# Return True then. For a node of another kind, change nothing and return False.
+# Return True then. For a node of another kind, change nothing and return False. The graph itself stays as it is.
 
 # %%
 TO_DEVICE = cudart.cudaMemcpyKind.cudaMemcpyDeviceToDevice

@@ -49,6 +49,9 @@ check(refresh)
 # `("NodeTypeChanged", "Memset")`: what `exec_update` calls the reason, and the kind of the node where CUDA stopped
 # (`""` where it names none).
 
+# %% [markdown]
+# The second thing that `exec_update` returns has both, as `.result` and `.kind`; its `.position` is the node's number.
+
 # %%
 def why_not(plan, new):
     """Would an executable of `plan` be updated from `new`? Returns: None, or (the reason's word, the kind of the node or "")."""

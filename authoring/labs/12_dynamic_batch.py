@@ -62,6 +62,9 @@ check(serving)
 # executable, and only launches it from then on. So `work` is called once for each size, in a capture, and not before it
 # comes. For known sizes the mark on a GPU is the same: twice a fixed replay.
 
+# %% [markdown]
+# Every call of `cache` starts with no executables: what an earlier one kept belongs to another stream and other work.
+
 # %%
 def cache(stream, work):
     """Serve batches of any size, with an executable for each, made at first use. Returns: a function serve(batch)."""

@@ -22,7 +22,7 @@ AUTO_FREE = int(cudart.cudaGraphInstantiateFlags.cudaGraphInstantiateFlagAutoFre
 # ## Part 1: it runs once
 #
 # `plan` is a graph of three nodes in a row: it allocates a block at `address`, fills it, and adds it to a buffer. Return an executable
-# of it that can be launched again and again. The check launches it five times and frees nothing in between; what the block holds
+# of it that can be launched again and again; launch nothing yourself. The check launches it five times and frees nothing in between; what the block holds
 # after a launch, nobody reads.
 
 # %%

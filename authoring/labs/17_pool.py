@@ -22,8 +22,9 @@ PINNED, DEVICE = cudart.cudaMemAllocationType.cudaMemAllocationTypePinned, cudar
 # %% [markdown]
 # ## Part 1: make a pool
 #
-# Make a new pool for pinned memory of device 0, let it keep `threshold` bytes at a wait, and return it. The device goes on taking from
-# the pool that was current before. `threshold` is an int.
+# Make a new pool for memory of device 0 (the allocation type is called Pinned, the only one there is; it has nothing to do with memory of
+# the host). Let it keep `threshold` bytes at a wait, and return it. The device goes on taking from the pool that was current before.
+# `threshold` is an int.
 
 # %%
 def own_pool(threshold):
@@ -47,7 +48,8 @@ check(own_pool)
 # ## Part 2: take from it
 #
 # No graph this time, plain work on `stream`: take a block of as many bytes as `y` has from `pool`; `fill` it with 3.0; `axpy`,
-# y += 1.0 block; give the block back in stream order. The pool that is current for the device stays so.
+# y += 1.0 block; give the block back in stream order. The pool that is current for the device stays so
+# all the time, and `pool` keeps its threshold.
 
 # %%
 def from_your_pool(pool, stream, y):

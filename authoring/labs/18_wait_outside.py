@@ -43,7 +43,7 @@ def broken_wait(stream, y, x, host):
 # %% [markdown]
 # Write it so that it returns the graph of its three nodes and a function `step`. `step()`, without arguments, launches the graph
 # once on `stream` and hands back the numbers of *this* launch: a copy of `host`, a NumPy array of its own. Other work may be ahead in
-# the stream.
+# the stream. Until `step` is called, launch nothing.
 
 # %%
 def wait_outside(stream, y, x, host):
@@ -89,7 +89,7 @@ def broken_question(stream, work):
     return start, done
 
 # %% [markdown]
-# Capture `work` once, and return two functions without arguments. `start()` launches it once and does not wait. `done()` says
+# Capture `work` once, launch nothing yet, and return two functions without arguments. `start()` launches it once and does not wait. `done()` says
 # whether everything in the stream has run by now: `True` or `False`, at once, without waiting. "Not ready" (600) is an answer and no
 # failure.
 

@@ -30,8 +30,8 @@ def after(stream, other, event):                   # what comes to stream now wa
 # ## 1 · Unjoined
 #
 # Four buffers of one size. `x` is filled; on `left` y grows by x, then on `right` z by the new y; meanwhile `stream` triples w, and adds
-# z to it in the end. The capture ends with 904. Return a graph of the same kernels in this order, in which `add` waits for everything it
-# needs.
+# z to it in the end. The capture ends with 904. Return a graph in which `add` waits for everything it
+# needs, and `scale` still for `fill` alone.
 
 # %%
 def broken_unjoined(stream, left, right, event, w, x, y, z):

@@ -106,10 +106,10 @@ class Bench:
                 result = program(*args)
         except LabError as error:
             where = _line_of(error, program)
-            trouble = Trouble(f"{self.what}: {named(error.code)}{where}" if error.code is not None
+            trouble = Trouble(f"{self.what}: {named(error.code)}{where}\n  {error.means} More: labkit explain {int(error.code)}" if error.code is not None
                               else f"{self.what}{where}:\n  {error.did}\n  {error.means}", error.code)
         except Exception as error:
-            trouble = Trouble(f"{self.what}: {type(error).__name__}: {error}{_line_of(error, program)}")
+            trouble = Trouble(f"{self.what}: {type(error).__name__}: {error}{_line_of(error, program)}{_perhaps(error)}")
         if trouble is not None:                         # raised here: the exception and its frames hold what the program made
             raise trouble
         self.kept.append(result)
@@ -225,6 +225,13 @@ def _from(found, expected):
         return "", 0
     first = int(np.argmax(~np.isclose(found, expected, rtol=1e-4, atol=1e-4).reshape(-1)))
     return ("", 0) if first < 5 else (f" from element {first} on", first)
+
+
+def _perhaps(error):
+    """A line on what is often behind a TypeError or an OverflowError of the bindings, or ""."""
+    if isinstance(error, TypeError) and any(word in str(error) for word in ("an integer is required", "'tuple'", "got tuple")):
+        return "\n  A call of cudart returns a tuple, (code, value); ok(...) hands back the value."
+    return "\n  Are the arguments in the order of the docstring?" if isinstance(error, OverflowError) and "enum" in str(error) else ""
 
 
 def _line_of(error, program):

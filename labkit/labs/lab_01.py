@@ -5,6 +5,7 @@ from labkit.kernels import launch
 from labkit.labs.calls import Calls
 from labkit.labs.caution import busy, busy_after, captured, within
 from labkit.labs.judging import Lab
+from labkit.update import launched
 
 LAB = Lab("01_first_graph", "The first graph", lesson="00", minutes=3)
 
@@ -14,14 +15,17 @@ LAB = Lab("01_first_graph", "The first graph", lesson="00", minutes=3)
     "What does the second of the two calls hand over, and does ok give you a tuple or the value?",
     "Begin on the stream, launch axpy there with the arguments y, x, 2.0 and the count, end on the stream, and give back what the end hands over. It is the first graph of lesson 00."))
 def capture_one(t, answer):
-    """A graph of one node, axpy, that adds 2 x to y at each launch; nothing runs while it is captured."""
+    """A graph of one node, axpy in blocks of 256 threads, that adds 2 x to y at each launch; nothing runs while it is captured."""
     y, x = t.buffer(), t.buffer()
     before, _ = t.fresh(y, x)
     calls = Calls(t)
     graph = calls.alive(calls.run(answer, t.stream, y, x), "graph")
     t.expect("after the capture, before any launch", "y", y, before)
-    t.shape(graph, {"axpy": "axpy"})
+    node = t.shape(graph, {"axpy": "axpy"})["axpy"]
     within(t, graph, y=y, x=x)
+    count, found = -(-t.size // 256), launched(node)
+    t.want((found.grid, found.block) == ((count, 1, 1), (256, 1, 1)), f"{count} block{'s' * (count > 1)} of 256 threads", f"grid {found.grid}, block {found.block}")
+    calls.tidied("executable")
     executable = t.executable(graph)
     for which in (1, 2, 3):
         old, plus = t.fresh(y, x)

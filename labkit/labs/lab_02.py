@@ -114,4 +114,5 @@ def left_out(t, answer):
         t.want(isinstance(result, (bool, np.bool_)), f"{wanted}, {what}", shown(result))
         t.want(bool(result) == wanted, f"{wanted}, {what}", f"{bool(result)}")
         t.want(work.streams, "work is called, with the stream that captures", "it was not called")
+        t.want(len(work.streams) == 1, "work called once", f"{len(work.streams)} calls")
         calls.tidied("graph", "executable")

@@ -6,6 +6,7 @@ from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import launch
 from labkit.labs.calls import Calls, number
+from labkit.labs.caution import side_by_side
 from labkit.labs.judging import Lab
 
 LAB = Lab("04_one_launch", "One launch", lesson="01", minutes=6)
@@ -82,7 +83,7 @@ def in_pieces(t, answer):
     for count, most in ((7, 3), (6, 6), (3, 1), (4, 9), (8, 2), drawn):
         made, when = _Steps(t, count), f"for {count} steps, at most {most} in one graph"
         before, _ = t.fresh(made.y, made.x)
-        calls = Calls(t)
+        calls = Calls(t, look=side_by_side)
         result = calls.run(answer, t.stream, list(made.steps), most)
         t.want(isinstance(result, (list, tuple)), f"back, {when}: a list of executables", "None" if result is None else type(result).__name__)
         pieces = [calls.alive(one, "executable") for one in result]

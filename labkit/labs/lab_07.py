@@ -85,15 +85,16 @@ def with_flags(t, answer):
         before, _ = t.fresh(y, x)
         calls, when = Calls(t, keep=[graph]), f"for {flags} ({_named(flags)})"
         result = calls.run(answer, t.stream, graph, flags)
-        pair = isinstance(result, (tuple, list)) and len(result) == 2
-        t.want(pair, f"back, {when}: the executable and the flags that are read back", shown(result))
+        pair = isinstance(result, (tuple, list)) and len(result) == 2 and isinstance(result[0], cudart.cudaGraphExec_t)
+        t.want(pair, f"back, {when}: the executable and the flags that are read back, in this order", shown(result))
         executable = calls.alive(result[0], "executable")
         t.want(not calls.destroyed(graph), "the graph is left alone", "cudaGraphDestroy was called with it")
         t.expect(f"after with_flags {when}, before any launch", "y", y, before)
         made, uploads = calls.flags.get(number(executable), 0), _uploads(calls, executable)
         as_asked = made & ~UPLOAD == flags & ~UPLOAD and not made & ~flags      # an upload by a call of its own is one, too
         t.want(as_asked, f"an executable made with {flags}, {_named(flags)}", f"{made}, {_named(made)}")
-        t.want(not flags & UPLOAD or number(t.stream) in uploads, f"an upload in the stream, {when}", "none" if not uploads else "one in another stream")
+        t.want(not flags & UPLOAD or number(t.stream) in uploads, f"an upload in the stream, {when}", 
+               "one in the default stream: was uploadStream set?" if 0 in uploads else "one in another stream" if uploads else "none")
         read = int(ok(cudart.cudaGraphExecGetFlags(executable)))
         told = isinstance(result[1], (int, np.integer)) and not isinstance(result[1], bool) and int(result[1]) == read
         t.want(told, f"{read} as what is read back, {when}", shown(result[1]))

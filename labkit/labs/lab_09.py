@@ -9,6 +9,7 @@ from labkit.kernels import add, launch
 from labkit.labs.calls import Calls, shown
 from labkit.labs.caution import beyond, within
 from labkit.labs.judging import Lab
+from labkit.labs.shapes import Found, words
 from labkit.update import launched
 
 LAB = Lab("09_swap", "Swap", lesson="05", minutes=12)
@@ -63,7 +64,12 @@ def swap_by_update(t, answer):
 def swap_by_two(t, answer):
     """Two executables: one that makes b = a + x, one that makes a = b + x."""
     a, b, x = (t.buffer() for _ in range(3))
-    calls = Calls(t, look=lambda graph: beyond(graph, a=a, b=b, x=x))
+    made = []
+
+    def look(graph):
+        made.append(words(Found(graph).labels))
+        return beyond(graph, a=a, b=b, x=x)
+    calls = Calls(t, look=look)
     there, again = calls.alive(calls.run(answer, t.stream, a, b, x), "executable", "executable")
     t.want(int(there) != int(again), "two executables", "the same one twice")
     for which in (1, 2, 3):
@@ -77,6 +83,8 @@ def swap_by_two(t, answer):
             continue
         t.launch(again, 2 * which)
         _state(t, f"after there and back (launch {2 * which})", x, plus, a=(a, start + 2 * plus), b=(b, start + plus))
+    other = [one for one in made if one != "add"]
+    t.want(not other, "a graph of one add for each executable: no buffer is copied", f"one with {other[0] if other else ''}")
 
 
 @LAB.part(points=3, hints=(

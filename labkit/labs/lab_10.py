@@ -99,3 +99,8 @@ def write_to(t, answer):
         if kind in kinds:
             t.expect(f"after write_to(...) for the {kind} node and a launch", "the old buffer of it, which is left alone", left[kind], old[kind])
     _same_graph(t, graph, before)
+    values["Memcpy"], = t.fresh(source)
+    t.fresh(*buffers.values())
+    t.launch(t.executable(graph))
+    for kind in kinds:                                       # of a copy's node nothing can be read back
+        t.expect("after a launch of a new executable of the graph, which is to be as it was", f"the first buffer of the {kind} node", buffers[kind], values[kind])

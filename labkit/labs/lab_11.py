@@ -103,7 +103,7 @@ def _accepted(t, plan, new):
 @LAB.part(points=3, hints=(
     "What do you need to try an update on, and where does it come from? What becomes of it?",
     "What does labkit's helper give back beside the code, and which of its fields are a word and a kind?",
-    "Lesson 06 prints the fields of the reason. Destroy your executable on both ways out: accepted and refused."))
+    "Lesson 06 prints fields of the reason, and the text above names all three. Destroy your executable on both ways out: accepted and refused."))
 def why_not(t, answer):
     """None for a graph that an update accepts; for the others the word of the reason and the kind of the node where CUDA stopped."""
     work = _Work(t)

@@ -4,6 +4,7 @@ import functools
 from labkit import graph as graphs
 from labkit.arrays import to_host
 from labkit.backend import cudart
+from labkit.cases.bench import Trouble
 from labkit.errors import ok
 from labkit.kernels import axpy, launch
 from labkit.labs.calls import Calls
@@ -13,6 +14,7 @@ LAB = Lab("12_dynamic_batch", "Dynamic batch", lesson="07", minutes=15)
 GLOBAL = cudart.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
 MOST, KERNELS = 8, 40
 AT_MOST = 2                # times a fixed replay; one executable per size took 1.07 of it, an update from a ready graph 2.6 (dynamic-batch.json, H200)
+_earlier = set()           # executables of earlier tries, which are destroyed: ("executable", handle)
 TIMED_FROM = 1000          # floats an item: the smaller tries are not timed
 
 
@@ -23,6 +25,7 @@ class _Work:
         t.what = f"With items of {t.size} floats"
         self.t, self.y, self.x = t, t.buffer(t.numbers(MOST * t.size)), t.buffer(t.numbers(MOST * t.size))
         self.a, self.calls, self.asks = float(t.random.integers(1, 4)), [], Calls(t)
+        self.asks.gone |= _earlier
 
     def queue(self, batch):
         n = batch * self.t.size
@@ -47,7 +50,14 @@ class _Work:
         """
         old, plus = self.t.fresh(self.y, self.x)
         before, since = len(self.calls), len(self.asks.asked)
-        self.asks.run(_in_a_row(serve), batches)
+        try:
+            self.asks.run(_in_a_row(serve), batches)
+        except Trouble as trouble:
+            if "of a destroyed executable" in trouble.text:
+                trouble.text += "\n  Is it one of an earlier call of the outer function? Each call starts with an empty table of its own."
+            raise
+        finally:
+            _earlier.update(("executable", handle) for handle in self.asks.there["executable"])
         for batch in batches:
             old[:batch * self.t.size] += KERNELS * self.a * plus[:batch * self.t.size]
         when = f"after serving batches of {', '.join(map(str, batches))}" if len(batches) > 1 else f"after serving a batch of {batches[0]}"

@@ -1,6 +1,4 @@
 """15: a graph that keeps its block: launched as often as you like, and then all of its memory given back."""
-import functools
-
 import numpy as np
 
 from labkit.backend import cudart
@@ -14,6 +12,7 @@ from labkit.labs.memory import MIB, captured, given_back, now, used
 from labkit.labs.shapes import Found
 
 LAB = Lab("15_stop_a_leak", "Stop a leak", lesson="14", minutes=10)
+_ORDER = ("cudaFree", "cudaFreeAsync", "cudaEventRecord", "cudaEventRecordWithFlags", "cudaStreamWaitEvent")
 AUTO_FREE = int(cudart.cudaGraphInstantiateFlags.cudaGraphInstantiateFlagAutoFreeOnLaunch)
 
 
@@ -43,7 +42,9 @@ def relaunchable(t, answer):
     executable = calls.alive(calls.run(answer, graph, address), "executable")
     for expected, found in wrong:
         t.want(False, expected, found)
+    launches = len(calls.of("cudaGraphLaunch"))
     try:
+        t.want(not launches, "nothing is launched yet", f"{launches} launch{'es' * (launches != 1)} before your function returned")
         for which in range(1, 6):
             old, = t.fresh(y)
             t.launch(executable, which)
@@ -79,7 +80,7 @@ def clean_up(t, answer):
     for which in (1, 2):
         t.launch(executable, which)
     calls = Calls(t)
-    with held(t), listening(("cudaFree", "cudaFreeAsync"), functools.partial(_in_order, t), answer):        # the third has not run yet: who does not wait, trims too early
+    with held(t), listening(_ORDER, _in_order(t), answer):        # the third has not run yet: who does not wait, trims too early
         ok(cudart.cudaGraphLaunch(executable, t.stream))
         calls.run(answer, executable, graph, address, t.stream)
     left = now() - start
@@ -93,13 +94,22 @@ def clean_up(t, answer):
     t.expect("after three launches", "y", y, old + 9 * np.ones(t.size))
 
 
-def _in_order(t, name, call, given):
+def _in_order(t):
     """A free that does not wait for the launch is refused: what the launch then writes to is anybody's. (cudaFree did not wait on an H200.)"""
-    stands = name == "cudaFreeAsync" and given and number(given[-1]) == number(t.stream)
-    if not stands and int(cudart.cudaStreamQuery(t.stream)[0]):
-        raise LabError(f"{name} would free the block while a launch that uses it still waits in the stream that was given.",
-                       "For graph memory neither cudaFree nor a free in another stream waits for it.", "Free it on the stream of the launches, or wait for them first.")
-    return call()
+    behind, marks = {number(t.stream)}, set()           # streams that wait for the launch, events recorded in these
+
+    def heard(name, call, given):
+        first, second = [*map(number, given), -1, -1][:2]
+        if name.startswith("cudaFree"):
+            if (name == "cudaFree" or second not in behind) and int(cudart.cudaStreamQuery(t.stream)[0]):
+                raise LabError(f"{name} would free the block while a launch that uses it still waits in the stream that was given.",
+                               "For graph memory neither cudaFree nor a free in another stream waits for it.", "Free it on the stream of the launches, or wait for them first.")
+        elif name == "cudaStreamWaitEvent":
+            behind.update({first} if second in marks else ())
+        else:
+            (marks.add if second in behind else marks.discard)(first)
+        return call()
+    return heard
 
 
 def _instantiate(t, graph):

@@ -88,14 +88,16 @@ def _keeps(t, pool, threshold):
 @contextlib.contextmanager
 def _steps(t, answer, y):
     """[(what, stream, arguments)] of the blocks taken and freed and the kernels launched meanwhile. What would touch foreign memory is refused before it runs."""
-    made, freed = [], set()
+    made, freed, blocks = [], set(), set()              # blocks: all that were taken
 
     def heard(name, call, given):
-        reply = call()
-        if not int(reply[0]):
-            takes = name in TAKING
+        if name == "cudaFree" and given and number(given[0]) in blocks:
+            raise LabError("cudaFree was called with the block of the pool.", "It is not in the order of the stream: the block may go while kernels use it.", "Give it back with cudaFreeAsync, on the stream.")
+        reply, takes = call(), name in TAKING
+        if not int(reply[0]) and name != "cudaFree":
             address = number(reply[1] if takes else given[0])
             freed.discard(address) if takes else freed.add(address)
+            blocks.update([address] * takes)
             made.append(("a block taken" if takes else "a block freed", number(given[-1]), [address]))
         return reply
 
@@ -105,7 +107,7 @@ def _steps(t, answer, y):
         if kernel.name in ("fill", "axpy") and args[-1] > y.size:
             raise LabError(f"{kernel.name} goes over {args[-1]} floats; {y.size} are there.", "It would write behind the end.", "Its last argument is the count of floats.")
         made.append((kernel.name, stream, args))
-    with listening((*TAKING, "cudaFreeAsync"), heard, answer), kernels_launched(launched):
+    with listening((*TAKING, "cudaFreeAsync", "cudaFree"), heard, answer), kernels_launched(launched):
         yield made
 
 
@@ -133,7 +135,7 @@ def from_your_pool(t, answer):
         for which in (1, 2):
             put(pool, "UsedMemHigh", 0)
             old, = t.fresh(y)
-            with _steps(t, answer, y) as steps:
+            with _steps(t, answer, y) as steps, following("cudaDeviceSetMemPool", of=answer) as switched:
                 _, made = run(t, pools, answer, pool, t.stream, y)
             t.want(int(pool) in [int(one) for one in pools], "the pool is there", "your function has destroyed it")
             high, left = read(pool, "UsedMemHigh"), read(pool, "UsedMemCurrent")
@@ -143,6 +145,8 @@ def from_your_pool(t, answer):
             t.want(left == 0, "the pool has it back, freed with cudaFreeAsync", f"it counts {left:,} bytes as used")
             t.expect(f"after call {which}", "y", y, old + 3)
             _not_current(t, current)
+            t.want(not switched["cudaDeviceSetMemPool"], "the device's current pool stays, the whole time", "a call of cudaDeviceSetMemPool")
+            t.want(read(pool, "ReleaseThreshold") == 2 ** 40, "the pool's threshold as it was", f"{read(pool, 'ReleaseThreshold'):,} bytes")
             _in_order(t, steps, y)
         t.want(now() <= before, "no graph memory", f"{(now() - before) // MIB} MiB more in use")
 

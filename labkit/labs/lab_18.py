@@ -21,6 +21,13 @@ def one_launch(t, calls, who):
     t.want(len(made) == 1 and not where, f"{who} launches the executable once, in the stream that was given", f"{len(made)} launch{'es' * (len(made) != 1)}{where}{note}")
 
 
+def nothing_yet(t, calls, name, y, before):
+    """Trouble where the answer has launched something, or let it run."""
+    made = len(calls.of("cudaGraphLaunch"))
+    t.want(not made, f"{name} launches nothing yet", f"{made} launch{'es' * (made != 1)} before it returned")
+    t.expect(f"after {name} and before any launch", "y", y, before)
+
+
 def _stepped(t, step, hold):
     """What step() returned: as it was at that moment, and the thing itself."""
     seen = []
@@ -46,11 +53,12 @@ def wait_outside(t, answer):
     """A graph of scale, axpy and a copy to the host, in a row; and a function step that launches it, waits for it and hands back the numbers."""
     y, x, memory = t.buffer(), t.buffer(), HostMemory(t.size)
     t._buffers.append(memory)
-    host = memory.view()
+    host, (before, _) = memory.view(), t.fresh(y, x)
     calls = Calls(t, look=lambda graph: beyond(graph, y=y, x=x))
     result = calls.run(answer, t.stream, y, x, host)
     graph, step = calls.alive(result, "graph"), t.parts_of(result, "graph", "function")[1]
     t.shape(graph, {"scale": "scale", "axpy": "axpy", "copy": "Memcpy"}, [("scale", "axpy"), ("axpy", "copy")])
+    nothing_yet(t, calls, "wait_outside", y, before)
     first = None
     for which in (1, 2, 3):
         old, plus = t.fresh(y, x)
@@ -70,9 +78,11 @@ def wait_outside(t, answer):
     "A query answers at once, with one of two codes that are both no failure. Lesson 11 lists where it may be called, lesson 15 names the second code."))
 def ask_outside(t, answer):
     """Two functions: start launches the captured work and returns at once; done says True or False: whether all of it has run by now."""
-    work = Work(t)
-    start, done = t.parts_of(Calls(t).run(answer, t.stream, work.function()), "function", "function")
+    work, calls = Work(t), Calls(t)
+    before, _ = t.fresh(work.y, work.x)
+    start, done = t.parts_of(calls.run(answer, t.stream, work.function()), "function", "function")
     work.captured()
+    nothing_yet(t, calls, "ask_outside", work.y, before)
     for which in (1, 2, 3):
         wanted = work.fresh()
         early, begun = _started(t, start, done)

@@ -131,7 +131,7 @@ def repair_stale_address(t, answer):
     calls = Calls(t)
     result = calls.run(answer, t.stream, pool, x, y)
     t.just(result, 2, "the graph and close")
-    graph, close = calls.alive(result, "graph"), t.parts_of(result, "graph", "function")[1]
+    graph, close = calls.alive(result, "graph", "function")
     node, inside = _two_kernels(t, graph)
     block = int(launched(node).args[0])
     strangers = [pool.take(t.size) for _ in range(len(pool.free))]
@@ -183,6 +183,8 @@ def repair_frozen_value(t, answer):
     graph = _graph(t, answer, t.stream, x, y, count)
     t.shape(graph, {"axpy": "axpy_n"})
     node, = graphs.nodes(graph)
+    given = int(launched(node).args[3])
+    t.want(given > t.size, "the buffer count as the last argument of axpy_n", f"the number {given}, as it was at the capture")
     argument(t, node, 3, "n", count.ptr, "the buffer count")
     argument(t, node, 0, "y", y.ptr, "the buffer y")
     argument(t, node, 1, "x", x.ptr, "the buffer x")

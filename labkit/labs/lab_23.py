@@ -76,7 +76,7 @@ class _Set:
         with copies(answer) as made:
             result = calls.run(answer, t.stream, self.y, self.x, self.rate, self.cell)
         t.just(result, 2, "the graph and the function set_number")
-        graph, self.set = calls.alive(result, "graph"), t.parts_of(result, "graph", "function")[1]
+        graph, self.set = calls.alive(result, "graph", "function")
         t.expect("after the capture and before any launch", "y", self.y, before[0])
         t.expect("after the capture and before any launch", "rate", self.rate, [POISON])
         t.want(self.cell[0] == self.number, f"after the capture {self.number:g} in cell, as before", f"{self.cell[0]:g}")

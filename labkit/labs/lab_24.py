@@ -7,7 +7,7 @@ from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import axpy, launch
 from labkit.labs.calls import Calls, number
-from labkit.labs.caution import within
+from labkit.labs.caution import GLOBAL, within
 from labkit.labs.judging import Lab
 
 LAB = Lab("24_graph_per_shape", "A graph per shape", lesson="17", minutes=15)
@@ -57,6 +57,8 @@ def warm(t, answer):
         t.want(inside == [y.ptr], "one call of library in the capture, for y",
                f"{len(inside)} in the capture, for " + ", ".join(names.get(address, "another buffer") for address in inside[:4]) if inside else "none in the capture")
         t.want(not library.calls[0][1], "the first call of library before the capture, as a warm-up", "the first call was in the capture")
+        modes = [mode for _, _, mode in calls.of("cudaStreamBeginCapture")]
+        t.want(set(modes) <= {int(GLOBAL)}, "a capture of mode Global", "another mode")
         t.expect("after the function has returned", "y", y, before)
         t.shape(graph, {"copy": "Memcpy", "axpy": "axpy"}, [("copy", "axpy")])
         within(t, graph, y=y, **{f"workspace {k}": room for k, room in enumerate(library.workspaces.values())})

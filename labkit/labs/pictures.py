@@ -2,7 +2,7 @@
 import numpy as np
 
 from labkit.changes import compare
-from labkit.difference import Both, panels
+from labkit.difference import GONE, Both, panels
 from labkit.figure import INK, PALETTE, WIDTH, Canvas
 from labkit.layout import machine
 
@@ -24,6 +24,7 @@ def shapes(wanted, found):
     both.tell(differences)
     for more in both.more:
         more.update({k: [_AS_ASKED.get(word, word) for word in words] for k, words in more.items()})
+    both.looks[1].update(dict.fromkeys(both.looks[1], GONE))        # what nobody asked for is no gain here
     title, words = _told(differences)
     alt = f"Two graphs. Expected: {wanted.listed()}. Yours: {found.listed()}. {title}. {words}"
     source = {"figure": "difference", "old": {"kinds": wanted.kinds, "edges": [list(e) for e in wanted.edges]},
@@ -42,7 +43,8 @@ def _told(differences):
     other = sum(d.what in ("kind", "parameter") for d in differences)
     title = f"Your graph lacks {many('removed')}" if many("removed") else "Your graph has the nodes and edges that were asked for, and more" if many("added") else "Your graph has other nodes"
     below = [f"{many('added')} not asked for"] * bool(many("added")) + [f"{other} other node{'s' * (other != 1)} in place of what was asked for"] * bool(other)
-    return title, "; ".join(below)
+    legend = [word for word, there in (("missing", many("removed")), ("not asked for", many("added")), ("other", other)) if there]
+    return title, "; ".join([*below, f"dashed orange: {' / '.join(legend)}"] if legend else below)
 
 
 def values(name, when, expected, found):

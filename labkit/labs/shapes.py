@@ -27,8 +27,9 @@ class _Shape:
         return f"{len(self.labels)} node{'s' * (len(self.labels) != 1)}, {len(self.edges)} edge{'s' * (len(self.edges) != 1)}"
 
     def listed(self):
-        """Nodes and edges in a line."""
-        listed = ", ".join(f"{self.labels[a]} -> {self.labels[b]}" for a, b in self.edges[:8]) + (" ..." if len(self.edges) > 8 else "")
+        """Nodes and edges in a line; nodes with equal labels have their positions in the edges."""
+        own = [f"{label} {k}" if self.labels.count(label) > 1 else label for k, label in enumerate(self.labels)]
+        listed = ", ".join(f"{own[a]} -> {own[b]}" for a, b in self.edges[:8]) + (" ..." if len(self.edges) > 8 else "")
         return f"{words(self.labels)}; edges: {listed or 'none'}"
 
 

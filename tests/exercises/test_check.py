@@ -99,6 +99,24 @@ def test_an_odd_answer_gets_words_and_the_next_check_works(what, diamond, capsys
     assert exercise.check(diamond)
 
 
+@pytest.mark.parametrize("body, says", [
+    (lambda stream, *given: ok(cudart.cudaGraphInstantiate(cudart.cudaGraphCreate(0), 0)), "A call of cudart returns a tuple, (code, value); ok(...) hands back the value."),
+    (lambda stream, *given: ok(cudart.cudaStreamBeginCapture(GLOBAL, stream)), "Are the arguments in the order of the docstring?"),
+    (lambda stream, *given: ok(cudart.cudaStreamBeginCapture(stream, GLOBAL)) or ok(cudart.cudaStreamSynchronize(stream)), "900 cudaErrorStreamCaptureUnsupported"),
+    (lambda stream, *given: ok(cudart.cudaStreamBeginCapture(stream, GLOBAL)) or ok(cudart.cudaStreamSynchronize(stream)), "while a stream is capturing"),
+    (lambda stream, *given: ok(cudart.cudaStreamBeginCapture(stream, GLOBAL)) or ok(cudart.cudaStreamSynchronize(stream)), "More: labkit explain 900"),
+])
+def test_what_a_common_error_means_is_said_below_it(body, says, capsys):
+    assert not exercise.check(named("diamond", body))
+    assert says in capsys.readouterr().out
+
+
+def test_what_nobody_asked_for_is_drawn_as_what_is_missing():
+    wrong = sources.wrong("06").tree__a_chain
+    trouble, _ = judging.judge(sources.PARTS["tree"], wrong)
+    assert "1 edge not asked for; dashed orange: missing / not asked for" in pictures.picture(trouble.drawn).alt
+
+
 def test_printing_the_expected_verdict_is_no_answer(capsys):
     def prints(*given):
         print("05 diamond: right. Tried with sizes 4, 1000, 2048.")

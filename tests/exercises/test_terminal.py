@@ -69,6 +69,23 @@ def test_a_cell_that_raises_is_told_and_the_rest_is_judged(mine):
     assert "05 diamond: not yet" in found.stdout
 
 
+def test_a_cell_that_is_no_python_is_told_once_and_is_why_a_function_is_missing(mine):
+    solve(mine)
+    change(mine, "def diamond(", "x = = 5\ndef diamond(")
+    found = labkit("check", "05")
+    code = [cell for cell in json.loads(mine.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    which = 1 + next(k for k, cell in enumerate(code) if "x = = 5" in "".join(cell["source"]))
+    assert found.stdout.count("x = = 5") == 1 and f"code cell {which} raised SyntaxError: invalid syntax, in line 1: `x = = 5`" in found.stdout, found.output
+    assert "there is no function of that name. The error above is why." in found.stdout
+    assert "05 long_branch: right" in found.stdout
+
+
+def test_a_function_that_no_cell_defines_is_told(mine):
+    solve(mine)
+    change(mine, "def diamond(", "def another(")
+    assert "there is no function of that name. No cell of the notebook, as it is saved, defines it." in labkit("check", "05").stdout
+
+
 @pytest.mark.parametrize("raises", ["raise KeyboardInterrupt", "import asyncio; raise asyncio.CancelledError", "raise GeneratorExit", "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
                                     "class Mute(Exception):\n    def __str__(self): return 1 / 0\nraise Mute", "import builtins; builtins.print = None; raise ValueError"])
 def test_whatever_a_cell_raises_the_rest_is_judged(mine, raises):

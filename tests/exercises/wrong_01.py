@@ -9,7 +9,7 @@ EXPECT = {
     "capture_one__nothing_in_it": "no nodes",
     "capture_one__twice": "2 axpy",
     "capture_one__elsewhere": "before any launch",
-    "capture_one__one_block": "expected y",
+    "capture_one__one_block": "expected: 4 blocks of 256 threads",
     "capture_one__four_elements": "expected y",
     "capture_one__too_many_elements": "stays within its buffers",
     "capture_one__wrong_factor": "expected y",
@@ -18,6 +18,11 @@ EXPECT = {
     "capture_one__tuple": "found: cudaError_t, cudaGraph_t",
     "capture_one__left_open": "left a capture open",
     "capture_one__executable": "found: cudaGraphExec_t",
+    "capture_one__grid_and_block_swapped": "1 block of 256 threads",
+    "capture_one__large_blocks": "block (1024, 1, 1)",
+    "capture_one__one_thread_a_block": "block (1, 1, 1)",
+    "capture_one__small_blocks": "block (64, 1, 1)",
+    "capture_one__executable_left": "1 executable not destroyed",
     "capture_one__destroyed": "has destroyed",
     "replay__once": "expected y",
     "replay__no_wait": "still had work to do",
@@ -32,7 +37,7 @@ EXPECT = {
     "replay__only_uploaded": "expected y",
     "replay__launches_the_graph": "expected y",
 }
-RIGHT = ("capture_one__other_way", "capture_one__one_thread_a_block", "replay__other_way", "replay__waits_each_time", "replay__waits_by_asking", "replay__a_clone")
+RIGHT = ("capture_one__other_way", "replay__other_way", "replay__waits_each_time", "replay__waits_by_asking", "replay__a_clone")
 
 
 def _capture(stream, *launches):
@@ -117,10 +122,30 @@ def capture_one__destroyed(stream, y, x):
 
 
 def capture_one__other_way(stream, y, x):
-    """Another mode, another block."""
+    """Another mode; an executable of its own, which it destroys; grid and block with three numbers."""
     ok(cudart.cudaStreamBeginCapture(stream, MODES.cudaStreamCaptureModeRelaxed))
-    ok(launch(stream, kernels.axpy, -(-y.size // 64), 64, y, x, 2.0, y.size))
-    return ok(cudart.cudaStreamEndCapture(stream))
+    ok(launch(stream, kernels.axpy, (-(-y.size // 256), 1, 1), (256, 1, 1), y, x, 2.0, y.size))
+    graph = ok(cudart.cudaStreamEndCapture(stream))
+    ok(cudart.cudaGraphExecDestroy(ok(cudart.cudaGraphInstantiate(graph, 0))))
+    return graph
+
+
+def capture_one__grid_and_block_swapped(stream, y, x):
+    return _capture(stream, (kernels.axpy, 256, -(-y.size // 256), y, x, 2.0, y.size))
+
+
+def capture_one__large_blocks(stream, y, x):
+    return _capture(stream, (kernels.axpy, -(-y.size // 1024), 1024, y, x, 2.0, y.size))
+
+
+def capture_one__small_blocks(stream, y, x):
+    return _capture(stream, (kernels.axpy, -(-y.size // 64), 64, y, x, 2.0, y.size))
+
+
+def capture_one__executable_left(stream, y, x):
+    graph = _capture(stream, _axpy(y, x))
+    ok(cudart.cudaGraphInstantiate(graph, 0))
+    return graph
 
 
 def capture_one__one_thread_a_block(stream, y, x):

@@ -30,6 +30,8 @@ EXPECT = {
     "left_out__looks_before_twice": "expected: True",
     "left_out__not_destroyed": "1 graph not destroyed",
     "left_out__runs_it": "expected: False",
+    "left_out__calls_twice": ("work called once", "expected: True"),
+    "left_out__plain_and_captured": "work called once",
     "left_out__array": "found:    array(",
     "left_out__guesses_from_the_code": "work is called",
 }
@@ -235,3 +237,23 @@ def left_out__the_sum(stream, work, y):
 def left_out__nearly_the_same(stream, work, y):
     before, after = _seen(stream, work, y, np.copy)
     return not np.allclose(before, after, atol=1)
+
+
+def left_out__calls_twice(stream, work, y):
+    """One graph to look at, and one to compare with."""
+    _kinds(stream, work)
+    ok(cudart.cudaDeviceSynchronize())
+    before = to_host(y)
+    _kinds(stream, work)
+    ok(cudart.cudaDeviceSynchronize())
+    return bool(np.any(to_host(y) != before))
+
+
+def left_out__plain_and_captured(stream, work, y):
+    """What it does at once is the same in both; so the capture is compared with the plain run."""
+    before = to_host(y)
+    _kinds(stream, work)
+    ok(cudart.cudaDeviceSynchronize())
+    changed = bool(np.any(to_host(y) != before))
+    _kinds(stream, work)
+    return changed

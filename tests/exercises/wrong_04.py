@@ -20,6 +20,7 @@ EXPECT = {
     "in_pieces__backwards": "after piece 1",
     "in_pieces__every_third": "another order",
     "in_pieces__more_than_most": "at most 3 nodes",
+    "in_pieces__side_by_side": "run side by side",
     "in_pieces__overlapping": "of 7 were queued",
     "in_pieces__grown": "of 7 were queued",
     "in_pieces__same_one_again": "of 7 were queued",
@@ -212,3 +213,19 @@ def in_pieces__generator(stream, steps, most):
 def in_pieces__more_than_it_returns(stream, steps, most):
     ok(cudart.cudaGraphInstantiate(ok(cudart.cudaGraphCreate(0)), 0))
     return in_pieces__through_part_1(stream, steps, most)
+
+
+def in_pieces__side_by_side(stream, steps, most):
+    """Each step of a piece in a stream of its own, all joined in the end."""
+    def piece(some):
+        def work(on):
+            fork = ok(cudart.cudaEventCreate())
+            ok(cudart.cudaEventRecord(fork, on))
+            for step in some:
+                side, join = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking)), ok(cudart.cudaEventCreate())
+                ok(cudart.cudaStreamWaitEvent(side, fork, 0))
+                step(side)
+                ok(cudart.cudaEventRecord(join, side))
+                ok(cudart.cudaStreamWaitEvent(on, join, 0))
+        return work
+    return [_one(stream, piece(some)) for some in _cut(steps, most)]

@@ -18,7 +18,7 @@ EXPECT = {
     "wide_fork__wrong_numbers": "found:    axpy(outs[0], x, 2, n)",
     "wide_fork__other_factors": "expected: scale(x, 2, n)",
     "wide_fork__runs_at_once": "before any launch",
-    "tree__a_chain": "found    a graph with",
+    "tree__a_chain": "axpy 0 -> axpy 1",
     "tree__all_into_the_first": "found    a graph with",
     "tree__rounds_wait_for_all": "found    a graph with",
     "tree__same_pair": "expected buffers[0]",

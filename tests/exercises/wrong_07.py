@@ -22,6 +22,8 @@ EXPECT = {
     "with_flags__plain_call": "InvalidValue",
     "with_flags__drops_upload": "an upload in the stream",
     "with_flags__uploads_elsewhere": "in another stream",
+    "with_flags__uploads_in_the_default_stream": "in the default stream",
+    "with_flags__wrong_way_round": "the executable and the flags that are read back, in this order",
     "with_flags__says_what_was_asked": "as what is read back",
     "with_flags__executable_only": "the flags that are read back",
     "with_flags__always_auto_free": "made with 0",
@@ -178,6 +180,14 @@ def with_flags__drops_upload(stream, graph, flags):
 
 def with_flags__uploads_elsewhere(stream, graph, flags):
     return _read(_with_params(_stream(), graph, flags))
+
+
+def with_flags__uploads_in_the_default_stream(stream, graph, flags):
+    return _read(_with_params(0, graph, flags))
+
+
+def with_flags__wrong_way_round(stream, graph, flags):
+    return _read(_with_params(stream, graph, flags))[::-1]
 
 
 def with_flags__says_what_was_asked(stream, graph, flags):

@@ -14,6 +14,7 @@ EXPECT = {
     "set_size__only_n": "the count of blocks",
     "set_size__only_the_grid": "expected",
     "set_size__one_block_too_many": "the count of blocks",
+    "set_size__one_too_many_for_full_blocks": "after set_size(..., 256) and a launch",
     "set_size__rounds_down": "expected",
     "set_size__switches_it_off": "expected",
 }
@@ -87,3 +88,7 @@ def set_size__with_prepared_parameters(executable, node, n):
     assert graph.kind(node) == "Kernel"
     p = kernel_params(axpy_counting, -(-n // 256), 256, y, x, a, n, blocks)
     ok(cudart.cudaGraphExecKernelNodeSetParams(executable, node, p))
+
+
+def set_size__one_too_many_for_full_blocks(executable, node, n):
+    ok(set_kernel(executable, node, grid=n // 256 + 1, args={3: n}))

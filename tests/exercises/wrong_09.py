@@ -18,10 +18,11 @@ EXPECT = {
     "swap_by_update__destroys_the_executable": "were not made here",
     "swap_by_update__says_no_word": "_Wordless",
     "swap_by_two__destroyed": "has destroyed",
-    "swap_by_two__too_many_elements": "would write where it may not",
+    "swap_by_two__too_many_elements": "would go wrong",
     "swap_in_one_graph__destroyed": "has destroyed",
     "swap_in_one_graph__too_many_elements": "stays within its buffers",
     "swap_by_two__same_direction": "after there and back",
+    "swap_by_two__copies_and_adds": "found:    one with Memcpy, axpy",
     "swap_by_two__one_twice": "the same one twice",
     "swap_by_two__other_order": "after there (launch 1)",
     "swap_by_two__graphs": "expected back: executable, executable",
@@ -289,3 +290,12 @@ def swap_in_one_graph__too_many_elements(stream, a, b, x, pairs):
         for new, old in ((b, a), (a, b)):
             ok(launch(stream, kernels.add, -(-x.nbytes // 256), 256, new, old, x, x.nbytes))
     return ok(cudart.cudaStreamEndCapture(stream))
+
+
+def swap_by_two__copies_and_adds(stream, a, b, x):
+    def one(new, old):
+        ok(cudart.cudaStreamBeginCapture(stream, GLOBAL))
+        ok(cudart.cudaMemcpyAsync(new.ptr, old.ptr, old.nbytes, TO_DEVICE, stream))
+        ok(launch(stream, kernels.axpy, -(-x.size // 256), 256, new, x, 1.0, x.size))
+        return ok(cudart.cudaGraphInstantiate(ok(cudart.cudaStreamEndCapture(stream)), 0))
+    return one(b, a), one(a, b)

@@ -16,6 +16,8 @@ EXPECT = {
     "write_to__always_true": "back for a node of kind",
     "write_to__says_nothing": "back for a node of kind",
     "write_to__changes_the_graph": "the buffer of the Kernel node",
+    "write_to__the_memset_of_both": "the first buffer of the Memset node",
+    "write_to__the_copy_of_both": "the first buffer of the Memcpy node",
     "write_to__memset_to_0": "the buffer of the Memset node",
     "write_to__half_a_copy": "the buffer of the Memcpy node",
     "write_to__copies_at_once": "the buffer of the Memcpy node",
@@ -172,3 +174,17 @@ def write_to__other_way(executable, node, target, source):
     if way is not None:
         way()
     return way is not None
+
+
+def write_to__the_memset_of_both(executable, node, target, source):
+    if graph.kind(node) == "Memset":
+        params = ok(cudart.cudaGraphMemsetNodeGetParams(node))
+        params.dst = target.ptr
+        ok(cudart.cudaGraphMemsetNodeSetParams(node, params))
+    return _all(executable, node, target, source)
+
+
+def write_to__the_copy_of_both(executable, node, target, source):
+    if graph.kind(node) == "Memcpy":
+        ok(cudart.cudaGraphMemcpyNodeSetParams1D(node, target.ptr, source.ptr, source.nbytes, TO_DEVICE))
+    return _all(executable, node, target, source)

@@ -29,7 +29,7 @@ EXPECT = {
     "cache__plain_at_first": "one call of work",
     "cache__forgets_the_first_launch": "the first",
     "cache__one_for_all": "after serving a batch",
-    "cache__shared_by_all": "With",
+    "cache__shared_by_all": "an earlier call of the outer function",
     "cache__pads": "which are left alone",
 }
 RIGHT = ("serving__other_way", "cache__other_way")

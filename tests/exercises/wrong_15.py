@@ -7,7 +7,8 @@ EXPECT = {
     "relaunchable__plainly": "launch 2 answers 1 cudaErrorInvalidValue",
     "relaunchable__another_flag": "launch 2 answers 1 cudaErrorInvalidValue",
     "relaunchable__the_graph_back": "expected back: executable",
-    "relaunchable__frees_once_itself": "launch 2 answers 1 cudaErrorInvalidValue",
+    "relaunchable__frees_once_itself": "nothing is launched yet",
+    "relaunchable__launches_it": "nothing is launched yet",
     "relaunchable__freed_too_early": "it need not wait for",
     "relaunchable__freed_beside_the_use": "it need not wait for axpy",
     "relaunchable__freed_too_early_and_the_graph_goes": "it need not wait for",
@@ -21,6 +22,7 @@ EXPECT = {
     "clean_up__no_wait": "its page was not given back",
     "clean_up__frees_in_the_default_stream": "cudaFreeAsync would free the block while a launch",
     "clean_up__with_cudaFree_at_once": "cudaFree would free the block while a launch",
+    "clean_up__behind_an_event_of_another_stream": "cudaFreeAsync would free the block while a launch",
     "clean_up__destroys_twice": "was given the handle of a destroyed executable",
     "clean_up__no_trim": "its page was not given back",
     "clean_up__executable_stays": "expected: the executable is destroyed",
@@ -29,7 +31,7 @@ EXPECT = {
     "clean_up__frees_another_address": "1 cudaErrorInvalidValue",
 }
 RIGHT = ("relaunchable__a_node_that_frees", "relaunchable__and_the_graph_goes", "relaunchable__with_params",
-         "clean_up__other_order", "clean_up__waits_first", "clean_up__with_cudaFree")
+         "clean_up__other_order", "clean_up__waits_first", "clean_up__with_cudaFree", "clean_up__behind_an_event")
 
 
 def _plain(plan, flags=0):
@@ -239,3 +241,30 @@ def clean_up__with_cudaFree(executable, plan, address, stream):
     ok(cudart.cudaGraphExecDestroy(executable))
     ok(cudart.cudaDeviceGraphMemTrim(0))
     ok(cudart.cudaGraphDestroy(plan))
+
+
+def relaunchable__launches_it(plan, address):
+    executable = _plain(plan, AUTO_FREE)
+    ok(cudart.cudaGraphLaunch(executable, 0))
+    ok(cudart.cudaStreamSynchronize(0))
+    return executable
+
+
+def _in_a_side_stream(executable, plan, address, stream, recorded):
+    side, mark = ok(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking)), ok(cudart.cudaEventCreate())
+    ok(cudart.cudaEventRecord(mark, stream if recorded else side))
+    ok(cudart.cudaStreamWaitEvent(side, mark, 0))
+    _freed(address, side)
+    ok(cudart.cudaGraphExecDestroy(executable))
+    ok(cudart.cudaGraphDestroy(plan))
+    ok(cudart.cudaEventDestroy(mark))
+    ok(cudart.cudaStreamDestroy(side))
+
+
+def clean_up__behind_an_event(executable, plan, address, stream):
+    """The free stands in another stream, which waits for the launches."""
+    _in_a_side_stream(executable, plan, address, stream, True)
+
+
+def clean_up__behind_an_event_of_another_stream(executable, plan, address, stream):
+    _in_a_side_stream(executable, plan, address, stream, False)

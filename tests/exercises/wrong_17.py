@@ -16,6 +16,10 @@ EXPECT = {
     "own_pool__the_default_pool_too": "the default pool as it was",
     "from_your_pool__from_the_current_one": "at most 0 bytes were taken from it",
     "from_your_pool__left_current": "another pool is current now",
+    "from_your_pool__current_for_a_moment": "a call of cudaDeviceSetMemPool",
+    "from_your_pool__another_threshold": "the pool's threshold as it was",
+    "from_your_pool__with_cudaFree": "cudaFree was called with the block",
+    "from_your_pool__with_cudaFree_at_once": "cudaFree was called with the block",
     "from_your_pool__in_a_graph": "at most 0 bytes were taken from it",
     "from_your_pool__kept": "bytes as used",
     "from_your_pool__without_the_pool": "at most 0 bytes were taken from it",
@@ -40,7 +44,7 @@ EXPECT = {
     "trim_back__as_a_text": "back: the bytes that are reserved now",
     "trim_back__in_mebibytes": "back: the bytes that are reserved now",
 }
-RIGHT = ("own_pool__in_its_own_way", "own_pool__destroys_nothing", "from_your_pool__wrapped", "from_your_pool__current_for_a_moment", "trim_back__step_by_step", "trim_back__the_counter_itself")
+RIGHT = ("own_pool__in_its_own_way", "own_pool__destroys_nothing", "from_your_pool__wrapped", "trim_back__step_by_step", "trim_back__the_counter_itself")
 _kept = []
 
 
@@ -246,6 +250,24 @@ def from_your_pool__current_for_a_moment(pool, stream, y):
     block = ok(cudart.cudaMallocAsync(y.nbytes, stream))
     ok(cudart.cudaDeviceSetMemPool(0, before))
     _use(stream, y, block)
+
+
+def from_your_pool__another_threshold(pool, stream, y):
+    ok(cudart.cudaMemPoolSetAttribute(pool, Attr.cudaMemPoolAttrReleaseThreshold, cuuint64_t(2 ** 30)))
+    _use(stream, y, ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream)))
+
+
+def from_your_pool__with_cudaFree(pool, stream, y):
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    _use(stream, y, block, free=False)
+    ok(cudart.cudaStreamSynchronize(stream))
+    ok(cudart.cudaFree(block))
+
+
+def from_your_pool__with_cudaFree_at_once(pool, stream, y):
+    block = ok(cudart.cudaMallocFromPoolAsync(y.nbytes, pool, stream))
+    _use(stream, y, block, free=False)
+    ok(cudart.cudaFree(block))
 
 
 # ---- giving back ---------------------------------------------------------------------------------

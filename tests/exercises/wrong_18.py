@@ -19,6 +19,8 @@ EXPECT = {
     "wait_outside__hands_back_the_buffer": "found:    DeviceArray",
     "wait_outside__destroys_the_graph": "a graph that the function has destroyed",
     "wait_outside__destroys_each_time": "found:    a call of cudaGraphExecDestroy",
+    "wait_outside__launches_at_once": "wait_outside launches nothing yet",
+    "wait_outside__runs_the_kernels_first": "before any launch",
     "ask_outside__as_it_was": "901",
     "ask_outside__always_done": "found:    True",
     "ask_outside__never_done": "found:    False",
@@ -30,6 +32,7 @@ EXPECT = {
     "ask_outside__work_each_time": "found:    0 launches",
     "ask_outside__starts_twice": "found:    2",
     "ask_outside__other_stream": "in another stream",
+    "ask_outside__launches_at_once": "ask_outside launches nothing yet",
 }
 RIGHT = ("wait_outside__waits_for_an_event", "wait_outside__reads_y", "ask_outside__with_an_event", "ask_outside__instantiates_late")
 
@@ -282,4 +285,30 @@ def ask_outside__instantiates_late(stream, work):
         if not made:
             made.append(ok(cudart.cudaGraphInstantiate(plan, 0)))
         ok(cudart.cudaGraphLaunch(made[0], stream))
+    return start, lambda: _idle(stream)
+
+
+def wait_outside__launches_at_once(stream, y, x, host):
+    """A first launch, "to warm up"."""
+    plan, executable = _three(stream, y, x, host)
+
+    def step():
+        ok(cudart.cudaGraphLaunch(executable, stream))
+        ok(cudart.cudaStreamSynchronize(stream))
+        return host.copy()
+    step()
+    return plan, step
+
+
+def wait_outside__runs_the_kernels_first(stream, y, x, host):
+    _run(stream, kernels.scale, y, 2.0)
+    _run(stream, kernels.axpy, y, x, 1.0)
+    plan, executable = _three(stream, y, x, host)
+    return plan, lambda: (ok(cudart.cudaGraphLaunch(executable, stream)), ok(cudart.cudaStreamSynchronize(stream)), host.copy())[2]
+
+
+def ask_outside__launches_at_once(stream, work):
+    start = _work(stream, work)
+    start()
+    ok(cudart.cudaStreamSynchronize(stream))
     return start, lambda: _idle(stream)

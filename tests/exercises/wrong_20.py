@@ -47,6 +47,7 @@ EXPECT = {
     "repair_frozen_value__two_rows": "in one row",
     "repair_frozen_value__copy_of_count": "n of axpy_n is the buffer count",
     "repair_frozen_value__all_of_y": "found    a graph with axpy",
+    "repair_frozen_value__size_for_count": "found:    the number",
     "repair_frozen_value__at_once": "found    a graph with no nodes",
     "repair_frozen_value__exchanged": "another address",
     "repair_frozen_value__asks_inside": "asked to wait for a stream that is capturing",
@@ -459,6 +460,10 @@ def repair_frozen_value__copy_of_count(stream, x, y, count):
 
 def repair_frozen_value__all_of_y(stream, x, y, count):
     return _one(stream, kernels.axpy, -(-y.size // 256), y, x, 1.0, y.size)
+
+
+def repair_frozen_value__size_for_count(stream, x, y, count):
+    return _one(stream, kernels.axpy_n, -(-y.size // 256), y, x, 1.0, y.size)
 
 
 def repair_frozen_value__at_once(stream, x, y, count):

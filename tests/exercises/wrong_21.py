@@ -29,6 +29,7 @@ EXPECT = {
     "must_wait__nodes": "for the edges",
     "must_wait__without_the_edges": "for the edges",
     "must_wait__two_rounds": "without [",
+    "must_wait__four_rounds": "without [",
     "must_wait__a_list": "found:    list",
     "must_wait__lists_of_letters": "in the set",
     "must_wait__no_direction": "frozenset({",
@@ -519,3 +520,10 @@ def same__by_pairing_nodes(one, other):
         return False
     partner = [second.index(name) for name in first]
     return {(partner[a], partner[b]) for a, b in _paths(one)} == _paths(other)
+
+
+def must_wait__four_rounds(plan):
+    pairs = set(graph.edges(plan))
+    for _ in range(4):
+        pairs |= {(a, d) for a, b in pairs for c, d in pairs if b == c}
+    return pairs

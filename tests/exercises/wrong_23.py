@@ -48,7 +48,7 @@ EXPECT = {
     "host_number__one_for_all": "in cell after set_number",
     "host_number__adds_up": "in cell after set_number",
     "host_number__only_the_graph": "the graph and the function set_number",
-    "host_number__wrong_way_round": "expected back: graph",
+    "host_number__wrong_way_round": "expected back: graph, function",
 }
 RIGHT = ("step_counter__other_way", "step_counter__more_threads", "host_number__other_way", "host_number__in_stream_order", "host_number__waits_for_all",
          "host_number__reads_the_rate_first", "host_number__named_arguments")

@@ -12,6 +12,7 @@ EXPECT = {
     "warm__other_stream": "900 cudaErrorStreamCaptureUnsupported",
     "warm__other_size": "900 cudaErrorStreamCaptureUnsupported",
     "warm__relaxed": "as a warm-up",
+    "warm__relaxed_after_a_warm_up": "a capture of mode Global",
     "warm__catches": "901 cudaErrorStreamCaptureInvalidated",
     "warm__on_y": "after the function has returned",
     "warm__on_y_and_half_back": "after the function has returned",
@@ -165,9 +166,14 @@ def warm__saves_y(stream, library, y, spare):
 
 
 def warm__three_times(stream, library, y, spare):
-    """More than once does no harm, nor does another mode."""
+    """More than once does no harm."""
     for _ in range(3):
         library(spare, stream)
+    return _record(stream, library, y, stream)
+
+
+def warm__relaxed_after_a_warm_up(stream, library, y, spare):
+    library(spare, stream)
     return _record(stream, library, y, stream, mode=RELAXED)
 
 
