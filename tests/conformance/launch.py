@@ -7,6 +7,7 @@ from tests.conformance.harness import scenario
 @scenario("Grid and block decide how many threads there are.", control="1 x 32",
           variants={"1 x 32": dict(grid=1, block=32), "1 x 2": dict(grid=1, block=2), "2 x 2": dict(grid=2, block=2),
                     "3 x 1": dict(grid=3, block=1), "4 x 8": dict(grid=4, block=8), "(2,1) x 4": dict(grid=(2, 1), block=4),
+                    "(1,2) x 4": dict(grid=(1, 2), block=4), "(1,2,3) x (4,2)": dict(grid=(1, 2, 3), block=(4, 2)), "2 x (3,2,2)": dict(grid=2, block=(3, 2, 2)),
                     "1 x 1024": dict(grid=1, block=1024)})
 def grid_and_block_decide_how_many_threads(t, grid, block):
     stream, x = t.stream(), t.device([0] * 40)
