@@ -106,10 +106,10 @@ class Bench:
                 result = program(*args)
         except LabError as error:
             where = _line_of(error, program)
-            trouble = Trouble(f"{self.what}: {named(error.code)}{where}\n  {error.means} More: labkit explain {int(error.code)}" if error.code is not None
+            trouble = Trouble(f"{self.what}: {named(error.code)}{where}{self._means(error)}" if error.code is not None
                               else f"{self.what}{where}:\n  {error.did}\n  {error.means}", error.code)
         except Exception as error:
-            trouble = Trouble(f"{self.what}: {type(error).__name__}: {error}{_line_of(error, program)}{_perhaps(error)}")
+            trouble = Trouble(f"{self.what}: {type(error).__name__}: {error}{_line_of(error, program)}{self._perhaps(error)}")
         if trouble is not None:                         # raised here: the exception and its frames hold what the program made
             raise trouble
         self.kept.append(result)
@@ -117,6 +117,14 @@ class Bench:
             raise Trouble(f"{self.what}: the program returned, and left a capture open.")
         ok(cudart.cudaDeviceSynchronize())              # what it queued, a warm-up say, is over before the next numbers come
         return result
+
+    def _means(self, error):
+        """What is said beside the code of a LabError: nothing in a case, whose code is the riddle."""
+        return ""
+
+    def _perhaps(self, error):
+        """What is said beside another exception."""
+        return ""
 
     def end_captures(self):
         """End every capture that is open on the streams of this run: how many."""
@@ -225,13 +233,6 @@ def _from(found, expected):
         return "", 0
     first = int(np.argmax(~np.isclose(found, expected, rtol=1e-4, atol=1e-4).reshape(-1)))
     return ("", 0) if first < 5 else (f" from element {first} on", first)
-
-
-def _perhaps(error):
-    """A line on what is often behind a TypeError or an OverflowError of the bindings, or ""."""
-    if isinstance(error, TypeError) and any(word in str(error) for word in ("an integer is required", "'tuple'", "got tuple")):
-        return "\n  A call of cudart returns a tuple, (code, value); ok(...) hands back the value."
-    return "\n  Are the arguments in the order of the docstring?" if isinstance(error, OverflowError) and "enum" in str(error) else ""
 
 
 def _line_of(error, program):

@@ -83,6 +83,15 @@ class Try(Bench):
         except (SystemExit, GeneratorExit) as gone:
             raise Trouble(f"{self.what}: the function ended with {type(gone).__name__}; a function of yours returns.") from None
 
+    def _means(self, error):
+        return f"\n  {error.means} More: labkit explain {int(error.code)}"
+
+    def _perhaps(self, error):
+        """What is often behind a TypeError or an OverflowError of the bindings."""
+        if isinstance(error, TypeError) and any(word in str(error) for word in ("an integer is required", "'tuple'", "got tuple")):
+            return "\n  A call of cudart returns a tuple, (code, value); ok(...) hands back the value."
+        return "\n  Are the arguments in the order of the docstring?" if isinstance(error, OverflowError) and "enum" in str(error) else ""
+
     def _begun(self, name, call, given):
         """A capture that is begun on a stream of the answer's own is ended with the run too, if it is left open."""
         answer = call()
