@@ -176,7 +176,7 @@ for plan, executable, pointer in graphs[-2:]:
 #
 # ## Is the count right?
 #
-# `cudaFree` takes pool memory too, and waits. **Predict:** three rounds of 10 MiB, each freed twice. What do *used* and
+# `cudaFree` takes pool memory too; it does not wait for work that is under way. **Predict:** three rounds of 10 MiB, each freed twice. What do *used* and
 # *reserved* say?
 
 # %% tags=["nbval-check-output"]
