@@ -7,7 +7,8 @@ own: NVRTC compiles the text, `cudaLibraryLoadData` loads it, `cuLaunchKernel` q
 
 On the simulator the twin runs in place of the compiled text: `twin(i, *args)`, where `i` holds
 the global thread index of every thread of the launch, and a pointer is indexed like an array.
-The index is that of x, blockIdx.x * blockDim.x + threadIdx.x; with sizes in y or z the twin runs again.
+The index is that of x, blockIdx.x * blockDim.x + threadIdx.x. With sizes in y or z several threads have one
+index; a kernel that then goes on from what another thread has written is undefined.
 """
 import ctypes
 import threading

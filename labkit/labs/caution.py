@@ -1,4 +1,4 @@
-"""What judges do before they launch a learner's graph: keep the stream busy, and see that no node reaches past a buffer."""
+"""What judges do before they launch a learner's graph: keep the stream busy, read each node's arguments, and see that none reaches past a buffer or runs beside another."""
 import contextlib
 
 from labkit import graph as graphs
@@ -7,8 +7,8 @@ from labkit.cases.bench import Trouble
 from labkit.errors import ok
 from labkit.kernels import launch
 from labkit.labs.kernels import occupy
-from labkit.labs.shapes import Found
 from labkit.labs.listening import listening
+from labkit.labs.shapes import Found
 from labkit.readback import names
 from labkit.update import launched
 

@@ -1,4 +1,4 @@
-"""What judges of captures that go wrong share: a stream that stands still, work that notes whether it was captured, functions that came back."""
+"""What judges share where it matters when something runs: a stream that stands still, a GPU that is slow or fast, functions that came back, work that notes whether it was captured."""
 import contextlib
 import ctypes
 import functools

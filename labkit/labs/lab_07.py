@@ -56,7 +56,7 @@ def ready(t, answer):
                 t.own(graph)
         t.expect("after ready(stream, graph), before any launch", "y", y, before)
         uploads = _uploads(calls, executable)
-        t.want(uploads, "the executable is uploaded", "no upload of it (the check sees what is written as cudart.cudaGraphUpload)")
+        t.want(uploads, "the executable is uploaded", "no upload of it (the check hears what is written as cudart.cudaGraphUpload)")
         t.want(uploads == [number(t.stream)] * len(uploads), "an upload in the stream that was given", "one in another stream")
         calls.waited()
         t.want(destroyed, "the graph is destroyed", "it is still there")

@@ -17,7 +17,7 @@ def one_launch(t, calls, who):
     """Trouble unless there was one launch, in t.stream."""
     made = calls.of("cudaGraphLaunch")
     where = "" if not made or made[0][2] == int(t.stream) else ", in another stream"
-    note = "" if made else " (the check counts what is written as cudart.cudaGraphLaunch)"
+    note = "" if made else " (the check hears what is written as cudart.cudaGraphLaunch)"
     t.want(len(made) == 1 and not where, f"{who} launches the executable once, in the stream that was given", f"{len(made)} launch{'es' * (len(made) != 1)}{where}{note}")
 
 

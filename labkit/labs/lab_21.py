@@ -6,7 +6,7 @@ from labkit.backend import cudart
 from labkit.errors import ok
 from labkit.kernels import add, axpy, fill, scale
 from labkit.labs.calls import Calls, kind, shown
-from labkit.labs.caution import whole
+from labkit.labs.caution import as_asked
 from labkit.labs.held import later
 from labkit.labs.judging import Lab
 from labkit.params import kernel_params
@@ -30,12 +30,8 @@ def diamond_by_hand(t, answer):
     captures = [name for name, *_ in calls.of("cudaStreamBeginCapture", "cudaStreamEndCapture")]
     t.want(not captures, "a graph that is made node by node, without any capture", f"a call of {captures[0] if captures else ''}")
     found = t.shape(graph, {name: name for name in ARGUMENTS}, [("fill", "axpy"), ("fill", "scale"), ("axpy", "add"), ("scale", "add")])
-    names = {x.ptr: "x", y.ptr: "y", z.ptr: "z"}
     for name, node in found.items():
-        whole(t, node)
-        work = launched(node)
-        given = ", ".join(names.get(int(value), "another address") if p.pointer else f"{value:g}" for value, p in zip(work.args[:-1], work.kernel.params))
-        t.want(given in ARGUMENTS[name], f"{name}({ARGUMENTS[name][0]}, n)", f"{name}({given}, n)")
+        as_asked(t, node, *ARGUMENTS[name], x=x, y=y, z=z)
     executable = t.executable(graph)
     for which in (1, 2):
         _, right, _ = t.fresh(x, y, z)

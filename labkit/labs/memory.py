@@ -14,7 +14,6 @@ MIB = 2 ** 20
 _COPIES = {"cudaMemcpyAsync": 0, "cudaGraphAddMemcpyNode1D": 3}         # where target, source and bytes begin
 
 
-
 def used():
     """Bytes of graph memory in use on this device once all work is done and free pages are given back."""
     ok(cudart.cudaDeviceSynchronize())
@@ -22,11 +21,9 @@ def used():
     return now()
 
 
-
 def now():
     """The same counter, as it stands."""
     return int(ok(cudart.cudaDeviceGetGraphMemAttribute(0, cudart.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent)))
-
 
 
 def taken(node):
@@ -35,11 +32,9 @@ def taken(node):
     return int(params.bytesize), int(params.dptr)
 
 
-
 def given_back(node):
     """The address that a MemFree node frees."""
     return int(ok(cudart.cudaGraphMemFreeNodeGetParams(node)))
-
 
 
 def captured(t, work):
@@ -49,12 +44,10 @@ def captured(t, work):
     return t.own(ok(cudart.cudaStreamEndCapture(t.stream))), answer
 
 
-
 def argument(t, node, position, name, address, which):
     """Trouble unless the kernel got this address as an argument."""
     found = launched(node)
     t.want(int(found.args[position]) == address, f"{name} of {found.kernel.name} is {which}", "another address")
-
 
 
 def not_taken(t, *addresses):

@@ -53,8 +53,19 @@ class Kernel(Work):
                                "Give it a twin (Kernel(..., twin=function)), or run this on a GPU.")
         name = f"The kernel {kernel.name}"
         views = [View(v, p.dtype, p.const, name) if p.pointer else v for p, v in zip(kernel.params, self.values)]
-        for _ in range(min(b * c * y * z, 2)):          # threads of one x do the same work: a second time stands for all (what they add to is a race)
-            kernel.twin(_threads(a * x), *views)
+        kernel.twin(_threads(a * x), *views)
+        if b * c * y * z > 1:
+            self._again(_threads(a * x), views)
+
+    def _again(self, index, views):
+        """Threads along y and z do what those of the same x did: it must change nothing more."""
+        written = [block for value, p in zip(self.values, self.kernel.params) if p.pointer and not p.const and (block := memory.memory().live_at(value))]
+        before = [block.data.copy() for block in written]
+        self.kernel.twin(index, *views)
+        if any(not np.array_equal(block.data, old) for block, old in zip(written, before)):
+            raise Undefined(f"The kernel {self.kernel.name} was launched with grid {self.grid} and block {self.block}.",
+                            "It knows a thread by its x alone, so several threads have one index, and each goes on from what another has written: a race.",
+                            "Give the grid and the block as one number each.")
 
 
 def check_configuration(grid, block, shared):

@@ -13,7 +13,7 @@ EXPECT = {
     "wait_outside__copied_once": "what it handed back",
     "wait_outside__hands_back_host": "it must be a copy",
     "wait_outside__copy_outside": "found    a graph with scale, axpy",
-    "wait_outside__launches_no_graph": "0 launches (the check counts",
+    "wait_outside__launches_no_graph": "0 launches (the check hears",
     "wait_outside__launches_twice": "found:    2",
     "wait_outside__one_stream_each": "found    a graph with",
     "wait_outside__hands_back_the_buffer": "found:    DeviceArray",

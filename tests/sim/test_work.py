@@ -36,10 +36,22 @@ def test_events_order_streams(lab):
 def test_grid_and_block_matter(lab):
     y, stream = lab.buffer(128, value=1), lab.stream()
     lab.launch(stream, kernels.fill, y, 9.0, 128, grid=1, block=32)
-    lab.launch(stream, kernels.scale, y, 2.0, 128, grid=(2, 2), block=(16, 1, 1))
+    lab.launch(stream, kernels.scale, y, 2.0, 128, grid=2, block=(32, 1, 1))
     ok(cu.cudaStreamSynchronize(stream))
     got = lab.read(y, 128)
-    assert (got[:32] == 36).all() and (got[32:] == 1).all()             # along y the same threads again: their index is that of x
+    assert (got[:32] == 18).all() and (got[32:64] == 2).all() and (got[64:] == 1).all()
+
+
+@pytest.mark.parametrize("grid, block", [((2, 2), 16), (2, (16, 2)), ((2, 1, 3), (16, 1, 2))])
+def test_threads_along_y_and_z_have_the_index_of_x(lab, grid, block):
+    y, stream = lab.buffer(128, value=1), lab.stream()
+    lab.launch(stream, kernels.fill, y, 9.0, 128, grid=grid, block=block)
+    ok(cu.cudaStreamSynchronize(stream))
+    got = lab.read(y, 128)
+    assert (got[:32] == 9).all() and (got[32:] == 1).all()
+    lab.launch(stream, kernels.scale, y, 2.0, 128, grid=grid, block=block)
+    with pytest.raises(Undefined, match="one index"):
+        ok(cu.cudaStreamSynchronize(stream))
 
 
 @pytest.mark.parametrize("grid, block, shared", [(0, 64, 0), (1, 0, 0), (1, 1025, 0), (1, (1, 1, 65), 0), (1, (32, 33), 0), (1, 64, 1 << 20)])
