@@ -1,4 +1,6 @@
 """What was expected beside what was found: two graphs, or two rows of values."""
+import textwrap
+
 import numpy as np
 
 from labkit.changes import compare
@@ -49,21 +51,26 @@ def _told(differences):
 
 def values(name, when, expected, found):
     """Two rows of values as a Figure: around the first that differ."""
+    from matplotlib.ticker import MaxNLocator
     count = min(expected.size, found.size)
     wrong = ~np.isclose(found[:count], expected[:count], rtol=1e-4, atol=1e-4)
     first = max(0, int(np.argmax(wrong)) - 8) if wrong.any() else 0
     part = slice(first, min(first + MOST, count))
     at, off = np.arange(count)[part], wrong[part]
-    below = f"{count - int(wrong.sum()):,} of {count:,} values are right" + (f"; these are {part.start:,} to {part.stop - 1:,}" if part.stop - part.start < count else "")
-    title = f"{name}, {when}"
+    title = f"{name}: {count - int(wrong.sum()):,} of {count:,} values are right"
+    shown = f"; shown are {part.start:,} to {part.stop - 1:,}" if part.stop - part.start < count else ""
+    below = textwrap.fill(f"{when}{shown}", 110)
     with Canvas(2.9, WIDTH) as canvas:
-        ax = canvas.axes(0.75, 0.62, 1.15, 0.62)
-        ax.plot(at, expected[part], drawstyle="steps-mid", color=PALETTE["graph"], linewidth=2)
+        ax = canvas.axes(0.75, 0.62, 1.15, 0.8)
+        ax.hlines(expected[part], at - 0.4, at + 0.4, color=PALETTE["graph"], linewidth=2)
         ax.plot(at[~off], found[part][~off], "o", color=PALETTE["update"], markersize=4)
         ax.plot(at[off], found[part][off], "x", color=PALETTE["stream"], markersize=7, markeredgewidth=2)
         ax.set_xlabel("element")
-        ax.set_ylabel(name)
-        ax.margins(x=0.02, y=0.15)
+        ax.set_ylabel("value")
+        aside = max(0.6, 2 - at.size / 2)
+        ax.set_xlim(part.start - aside, part.stop - 1 + aside)
+        ax.set_xticks(at) if at.size < 10 else ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.margins(y=0.15)
         canvas.title(title, below)
         for y, (mark, text, ink) in enumerate((("—", "expected", PALETTE["graph"]), ("×", "yours, wrong", PALETTE["stream"]), ("●", "yours, right", PALETTE["update"]))):
             canvas.fig.text(1 - 1.08 / WIDTH, 0.74 - 0.09 * y, f"{mark} {text}", size=9, color=ink if text else INK, va="top")

@@ -4,6 +4,7 @@ import functools
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import labkit
@@ -300,3 +301,11 @@ def test_grade_with_a_seed_refuses_what_knows_the_open_sizes(diamond):
 
 def test_the_public_names_are_there():
     assert labkit.check is exercise.check and labkit.hint is exercise.hint and labkit.progress is solved.progress
+
+
+@pytest.mark.parametrize("expected, found", [([2.0], [4.0]), ([1.0, 2.0], [1.0, np.nan]), ([], []), ([1.0, 2.0, 3.0], [1.0]), (range(200), [*range(100), *range(200, 300)])],
+                         ids=["one value", "no number", "nothing", "too few", "many"])
+def test_values_are_drawn_beside_what_was_expected(expected, found):
+    when = "after a launch that waited for its turn, while the stream was still busy with other work, and the numbers in host memory had changed"
+    made = pictures.values("the items after them, which are left alone", when, np.asarray(expected, float), np.asarray(found, float))
+    assert made.png[:4] == b"\x89PNG" and when in made.alt and "values are right" in made.alt
